@@ -42,7 +42,6 @@ type Process struct {
 	Records     *Records
 	Source      *drain.Source // the rings of the process; nil before they exist
 	armed       bool          // Arm has been called, with or without an error
-	unblock     unblocking
 	// Settle reads all records that are in the rings.
 	Settle func()
 }
@@ -264,4 +263,15 @@ func (a *Process) Detach(replaced bool) error {
 func Forget(x *engine.Program) {
 	tp := TrackedOf(x)
 	tp.programs = slices.DeleteFunc(tp.programs, func(y *engine.Program) bool { return y == x })
+}
+
+// Unblock lets the reader go on behind records that threads have left for good.
+func (a *Process) Unblock() error {
+	if a.Source == nil || a.Process == nil {
+		return nil
+	}
+	if err := a.Records.Drain.Unblock(a.Source, a.Engine.Outside); err != nil && !IsEnd(err) {
+		return err
+	}
+	return nil
 }

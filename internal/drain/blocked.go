@@ -35,8 +35,8 @@ func (d *Drain) skipLeft(src *Source, cpu int, state ring.State) ring.State {
 	return state
 }
 
-// Blocked reports whether a ring has been blocked since before a time.
-func (d *Drain) Blocked(src *Source, before time.Time) bool {
+// isBlocked reports whether a ring has been blocked since before a time.
+func (d *Drain) isBlocked(src *Source, before time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for i := range src.blocked {
@@ -47,8 +47,8 @@ func (d *Drain) Blocked(src *Source, before time.Time) bool {
 	return false
 }
 
-// Begun notes what is reserved now, for Left.
-func (d *Drain) Begun(src *Source) {
+// begun notes what is reserved now, for left.
+func (d *Drain) begun(src *Source) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for cpu := range src.blocked {
@@ -56,9 +56,9 @@ func (d *Drain) Begun(src *Source) {
 	}
 }
 
-// Left is called when no thread is any more in a hit that began before Begun was called. quiet: no thread is in a hit,
+// left is called when no thread is any more in a hit that began before begun was called. quiet: no thread is in a hit,
 // and all are stopped.
-func (d *Drain) Left(src *Source, quiet bool) (err error) {
+func (d *Drain) left(src *Source, quiet bool) (err error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	defer src.mem.Guard(&err)()

@@ -75,17 +75,18 @@ type Drain struct {
 
 // Source has the rings of one engine.
 type Source struct {
-	mem      *ring.Shared
-	reader   *ring.Reader
-	first    int // number of its first ring in the merger
-	Kernel   bool
-	decoder  event.Decoder
-	passes   []*Pass  // by site; nil: without a passcount
-	recorded []uint64 // by site
-	counters *event.Counters
-	coarse   *event.CoarseClock // of ring.ClockCoarse
-	visits   *visits            // of ring.ClockNone
-	blocked  []blocked          // by ring
+	mem        *ring.Shared
+	reader     *ring.Reader
+	first      int // number of its first ring in the merger
+	Kernel     bool
+	decoder    event.Decoder
+	passes     []*Pass  // by site; nil: without a passcount
+	recorded   []uint64 // by site
+	counters   *event.Counters
+	coarse     *event.CoarseClock // of ring.ClockCoarse
+	visits     *visits            // of ring.ClockNone
+	blocked    []blocked          // by ring
+	unblocking unblocking
 }
 
 func New(clock *event.Clock, sink Sink) *Drain {

@@ -63,3 +63,19 @@ func untilHit(listing []string) (instructions, bytes int) {
 	}
 	return instructions, bytes
 }
+
+// TestTrampolineSize: what a counted false condition executes, with a displaced instruction of 6 bytes and the jump back,
+// lies in two cache lines, though the shared memory is far away.
+func TestTrampolineSize(t *testing.T) {
+	l := execLayout(farAddr)
+	restartableLayout(&l)
+	l.FSGSBASE, l.RDPID = true, true
+	cfg := Config{Addr: codeAddr, ColdAddr: codeAddr + coldPart, Layout: l, Constants: append(execConstants(), Constant{l.Registered, codeAddr + codeSize - 8}), DeadGPR: 1 << RAX, DeadFlags: true}
+	c, err := Compile(paperProgram(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(c.Bytes) + 6 + 5; n > 2*64 {
+		t.Errorf("%d bytes\n%s", n, strings.Join(c.Listing(), "\n"))
+	}
+}

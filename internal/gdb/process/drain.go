@@ -1,10 +1,13 @@
 package process
 
 import (
+	"errors"
 	"time"
 
+	contract "github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/gdb/experiment"
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // slowSlack is how long what the tracer collected waits for older records of the
@@ -31,6 +34,11 @@ func (e *engine) Drain(final bool, f func(*experiment.Hit)) {
 	})
 	if err != nil {
 		e.t.log("reading the trace: %v", err)
+	}
+	if r.src != nil && e.run != nil && !final && !settled {
+		if err := r.Unblock(r.src, e.run.Outside); err != nil && !errors.Is(err, process.ErrGone) && !errors.Is(err, contract.ErrReplaced) {
+			e.t.log("reading the trace: %v", err)
+		}
 	}
 	until := event.Monotonic() + r.clock.WallOffset() - int64(slowSlack)
 	if final || settled || len(r.by) == 0 {

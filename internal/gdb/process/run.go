@@ -25,6 +25,8 @@ type inProcess interface {
 	// Refresh and Reloaded find out what has become of libraries.
 	Refresh() error
 	Reloaded(*contract.Program) ([]*contract.Program, error)
+	// Outside serves drain.Unblock.
+	Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error)
 	// Uncover and Rewrite make way for changes of the program's code.
 	Uncover(addr uint64) error
 	Rewrite(addr uint64, n int, write func() error) error

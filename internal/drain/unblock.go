@@ -1,8 +1,6 @@
-package arming
+package drain
 
-import (
-	"time"
-)
+import "time"
 
 // unblocking is how it is found out that a record which blocks a ring will not be completed:
 //
@@ -29,37 +27,33 @@ const (
 	mostDelay    = 5 * time.Second
 )
 
-// Unblock lets the reader go on behind records that threads have left for good.
-func (a *Process) Unblock() error {
-	u, now := &a.unblock, time.Now()
-	if a.Source == nil || a.Process == nil {
-		return nil
-	}
+// Unblock lets the reader go on behind records of an engine in a process that threads have left for good. It is to be
+// called again and again. outside is the engine's: it stops all threads, adds those that are in no hit to seen, and calls f
+// meanwhile if each has been since seen was empty.
+func (d *Drain) Unblock(src *Source, outside func(seen map[int]bool, f func(quiet bool) error) (all bool, err error)) error {
+	u, now := &src.unblocking, time.Now()
 	if u.seen == nil {
 		after := blockedFor
 		if u.found {
 			after = blockedAgain
 		}
-		if !a.Records.Drain.Blocked(a.Source, now.Add(-after)) {
+		if !d.isBlocked(src, now.Add(-after)) {
 			return nil
 		}
-		u.since, u.next, u.delay, u.seen = now, now, leastDelay, map[int]bool{}
-		a.Records.Drain.Begun(a.Source)
+		*u = unblocking{since: now, next: now, delay: leastDelay, seen: map[int]bool{}, found: u.found}
+		d.begun(src)
 	}
 	if now.Before(u.next) {
 		return nil
 	}
-	if !a.Records.Drain.Blocked(a.Source, u.since) {
+	if !d.isBlocked(src, u.since) {
 		u.seen = nil
 		return nil
 	}
-	all, err := a.Engine.Outside(u.seen, func(quiet bool) error { return a.Records.Drain.Left(a.Source, quiet) })
+	all, err := outside(u.seen, func(quiet bool) error { return d.left(src, quiet) })
 	if u.delay = min(2*u.delay, mostDelay); all || err != nil {
 		u.found, u.seen = u.found || err == nil, nil
 	}
 	u.next = time.Now().Add(u.delay)
-	if IsEnd(err) {
-		err = nil
-	}
 	return err
 }
