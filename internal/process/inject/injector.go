@@ -89,7 +89,7 @@ type injection[T threads.Entry] struct {
 	masked bool // all signals are blocked
 	rest   bool // its seccomp filters rest meanwhile
 	open   bool // SIGSYS is not blocked
-	restop bool // a SIGSTOP came meanwhile: it cannot be blocked, and is sent again
+	restop bool // under run control, a SIGSTOP came meanwhile: it is sent again
 	list   listing
 	// inDelivery: the thread is in the delivery-stop at the end of a list. grouped: it is in a group-stop, or has
 	// come by one meanwhile, to which it must go back.
@@ -158,10 +158,12 @@ func (in *Injector[T]) stopped(t T) {
 
 // runCall lets t run from before a syscall instruction to its exit-stop.
 func (in *Injector[T]) runCall(t T) error {
+	deliver := unix.Signal(0)
 	for calls := 0; calls < 2; {
-		if err := sys.Resume(t.Core().TID, sys.ToCall, 0); err != nil {
+		if err := sys.Resume(t.Core().TID, sys.ToCall, deliver); err != nil {
 			return err
 		}
+		deliver = 0
 		t.Core().State = threads.Running
 		ws, err := in.host.Await(t)
 		if err != nil {
@@ -176,9 +178,10 @@ func (in *Injector[T]) runCall(t T) error {
 		case sig == sys.Sysgood:
 			calls++
 		case sys.EventOf(ws) != 0:
-			// An interrupt that was still pending, or SIGCONT's notice.
+			// An interrupt that was still pending, SIGCONT's notice, or a group-stop.
+			in.inj.grouped = in.inj.grouped || sig != unix.SIGTRAP
 		case sig == unix.SIGSTOP:
-			in.inj.restop = true
+			deliver = in.stopAtOnce()
 		case sig == unix.SIGSYS && in.answersCall(t):
 			return unix.ENOSYS // a seccomp filter, or syscall user dispatch
 		case sig == unix.SIGSYS:
@@ -188,6 +191,27 @@ func (in *Injector[T]) runCall(t T) error {
 		}
 	}
 	return nil
+}
+
+// stopAtOnce handles a SIGSTOP of the program, which cannot be blocked and has come during a call. It is
+// delivered at once, so that it is the kernel's business from then on:
+//
+//  1. The thread is in the delivery-stop. The report is not taken (sys.PeekWait): if jalon is killed now, the kernel
+//     delivers the signal.
+//  2. The thread is resumed with the signal: the process is in a group-stop, and the thread reports that it takes
+//     part. If jalon is killed now, the kernel lets the thread stop for it (__ptrace_unlink), and SIGCONT wakes it
+//     in the recovery stub.
+//  3. The thread is resumed without a signal. A tracee runs in spite of a group-stop, and makes the call.
+//  4. End gives it back by PTRACE_INTERRUPT, which reports the group-stop; the thread stays in it until SIGCONT.
+//
+// A SIGCONT in between ends the group-stop, as it does without jalon; it would not undo a SIGSTOP that is sent again
+// later. Under run control the caller decides about the signal: there it is sent again.
+func (in *Injector[T]) stopAtOnce() (deliver unix.Signal) {
+	if in.Exact {
+		in.inj.restop = true
+		return 0
+	}
+	return unix.SIGSTOP
 }
 
 // blocked are the signals that are blocked during calls.
@@ -214,7 +238,7 @@ func (in *Injector[T]) queueAgain(t T) error {
 	if err := sys.SetSigmask(t.Core().TID, ^uint64(0)); err != nil {
 		return err
 	}
-	for sig := unix.SIGSYS; ; sig = 0 {
+	for sig := unix.SIGSYS; ; {
 		if err := sys.Interrupt(t.Core().TID); err != nil {
 			return err
 		}
@@ -230,7 +254,9 @@ func (in *Injector[T]) queueAgain(t T) error {
 		if sys.EventOf(ws) != 0 {
 			return errOwnSignal
 		}
-		in.inj.restop = in.inj.restop || sys.SignalOf(ws) == unix.SIGSTOP
+		if sig = 0; sys.SignalOf(ws) == unix.SIGSTOP {
+			sig = in.stopAtOnce()
+		}
 	}
 }
 

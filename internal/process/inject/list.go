@@ -192,10 +192,12 @@ func (in *Injector[T]) runList(t T, sp *Workspace, calls []Call) ([]Result, erro
 
 // awaitList lets t run until the list is done.
 func (in *Injector[T]) awaitList(t T, sp *Workspace, end uint64) error {
+	deliver := unix.Signal(0)
 	for {
-		if err := sys.Resume(t.Core().TID, sys.Free, 0); err != nil {
+		if err := sys.Resume(t.Core().TID, sys.Free, deliver); err != nil {
 			return err
 		}
+		deliver = 0
 		t.Core().State = threads.Running
 		ws, err := in.host.Await(t)
 		if err != nil {
@@ -210,7 +212,7 @@ func (in *Injector[T]) awaitList(t T, sp *Workspace, end uint64) error {
 			// An interrupt that was still pending, SIGCONT's notice, or a group-stop.
 			in.inj.grouped = in.inj.grouped || sig != unix.SIGTRAP
 		case sig == unix.SIGSTOP:
-			in.inj.restop = true
+			deliver = in.stopAtOnce()
 		case sig == in.inj.list.done:
 			in.inj.list.foreign = in.inj.list.foreign || !in.inj.sentItself(t)
 			var cursor [8]byte
