@@ -8,7 +8,7 @@
 #   -n  places of each build (800)
 #   -s  seed that chooses them (random)
 #   -k  keep sources and builds in DIR, and use what is there
-# PROGRAM: lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas; all of them by default.
+# PROGRAM: lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas asan g3; all of them by default.
 set -euo pipefail
 repo=$(cd "$(dirname "$0")/.." && pwd)
 places=800 seed=$RANDOM work=
@@ -21,7 +21,7 @@ while getopts n:s:k: o; do
 	esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || set -- lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas
+[ $# -gt 0 ] || set -- lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas asan g3
 if [ -z "$work" ]; then
 	work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-real.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
@@ -50,7 +50,7 @@ fetch() {
 build() {
 	local cc=$1 flags=$2 out=$work/bin/$3 libs=$4
 	shift 4
-	[ -e "$out" ] || $cc $flags -g -w -o "$out" "$@" $libs
+	[ -e "$out" ] || $cc -g $flags -w -o "$out" "$@" $libs
 }
 
 # split CC FLAGS FILE LIBS SOURCE...: with split debug information in one .dwp; in DWARF 4, as
@@ -310,6 +310,28 @@ prepare_blas() {
 	build gfortran -O2 blas1-gfortran-O2 "" $d/BLAS/TESTING/dblat1.f $(ls $d/BLAS/SRC/{d*,s*dot,idamax,lsame,xerbla}.f*)
 	build gfortran -O3 blas1z-gfortran-O3 "" $d/BLAS/TESTING/zblat1.f $(ls $d/BLAS/SRC/{z*,d*,izamax,idamax,lsame,xerbla}.f*)
 	for b in blas1-gfortran-O2 blas1z-gfortran-O3; do subject $b; done
+}
+
+# Programs with AddressSanitizer: variables live in frames of its own, and in poisoned memory.
+prepare_asan() {
+	local before=("${subjects[@]}") files f="-O1 -fsanitize=address -fno-omit-frame-pointer"
+	prepare_lua # its sources and script
+	echo 'const char *__asan_default_options(void) { return "detect_leaks=0"; }' > asan_options.c # it would be a tracer itself
+	files=$(ls lua-5.4.*/src/*.c | grep -v /luac.c)
+	build gcc "$f -DLUA_USE_POSIX" lua-gcc-O1-asan -lm $files asan_options.c
+	subjects=("${before[@]}")
+	subject lua-gcc-O1-asan "$PWD/s.lua"
+}
+
+# Programs with macros in their debug information (-g3).
+prepare_g3() {
+	fetch bzip2
+	text
+	local files f b
+	files=$(for f in blocksort huffman crctable randtable compress decompress bzlib bzip2; do echo bzip2-1*/$f.c; done)
+	build gcc "-O2 -g3" bzip2-gcc-O2-g3 "" $files
+	build clang "-O2 -g3 -fdebug-macro" bzip2-clang-O2-g3 "" $files
+	for b in bzip2-gcc-O2-g3 bzip2-clang-O2-g3; do subject $b -k -c "$PWD/in.txt"; done
 }
 
 for p; do "prepare_$p"; done

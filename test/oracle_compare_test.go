@@ -19,6 +19,7 @@ type comparison struct {
 	counts   map[string]int
 	hits     map[uint64]int
 	suspects []suspect
+	imageEnd uint64
 }
 
 func (c *comparison) tally() string {
@@ -156,7 +157,7 @@ func (c *comparison) sourceNames(p *point, g *gdbStop) {
 		params[v.Name] = true
 	}
 	g.Locals = slices.DeleteFunc(g.Locals, func(n named) bool {
-		return !ours[n.name] && (n.a.V == nil || *n.a.V == "<optimized out>" || strings.HasSuffix(*n.a.V, n.name)) // or an enumerator
+		return !ours[n.name] && (params[n.name] /* a constant one is a local variable too */ || n.a.V == nil || *n.a.V == "<optimized out>" || strings.HasSuffix(*n.a.V, n.name)) // or an enumerator
 	})
 	left := map[string]int{}
 	for _, v := range p.args {
@@ -263,6 +264,7 @@ var known = []struct{ part, why string }{
 	{"computed in floating point", "locations computed in floating point"},
 	{"typed arithmetic", "locations computed in types of their own"},
 	{"mixes types", "locations computed in types of their own"},
+	{"a Fortran array is written with parentheses", "elements of arrays of Fortran, which GDB counts from 0 in C"},
 }
 
 func weaker(reason string) string {
@@ -379,12 +381,18 @@ func (c *comparison) value(p *point, ask, got, want string) {
 		c.counts["both unreadable"]++
 	case strings.HasPrefix(got, "<the number of elements is negative") && strings.Contains(want, "of repetitions"):
 		c.counts["both refuse"]++
+	case c.s.real && (strings.Contains(want, "type code 13") || strings.Contains(want, "Invalid operation on booleans")): // Fortran's
+		c.counts["GDB gives up"]++
+	case c.s.real && asUnsigned(got) == want:
+		c.counts["known: GDB's LOGICAL is unsigned"]++
 	case strings.Contains(want, "max-value-size"), strings.Contains(want, "no such vector element"):
 		c.counts["GDB gives up"]++
 	case strings.Contains(want, "<incomplete sequence"):
 		c.counts["known: incomplete sequences"]++
 	case got == "<division by zero>" && strings.Contains(want, "Division by zero"):
 		c.counts["same"]++
+	case c.s.real && got == "<optimised out>" && strings.Contains(want, "Cannot access memory"):
+		c.counts["known: GDB reads the discriminant of what is optimised out"]++
 	case got == "<optimised out>" && strings.Contains(want, "<optimized out>"):
 		c.counts["parts optimised out"]++
 	case got == "<optimised out>" && noValue(want):
@@ -401,11 +409,13 @@ func (c *comparison) value(p *point, ask, got, want string) {
 		c.counts["known: GDB's name of a pointer's type after arithmetic"]++
 	case c.s.real && (strings.Contains(want, "static ") || strings.Contains(want, "may-call-functions") || strings.Contains(want, "can't find linker symbol")):
 		c.counts["GDB shows more or less: static members, calls, warnings"]++
+	case c.s.real && c.notation(got, want) != "":
+		c.counts[c.notation(got, want)]++
 	case c.s.real && onlyFortran(want):
 		c.counts["known: GDB's Fortran"]++
 	case c.s.real && strings.Contains(got, "is incomplete") && want == "<incomplete type>":
 		c.counts["both refuse"]++
-	case c.s.real && (strings.HasSuffix(want, "which isn't an lvalue.") || strings.HasSuffix(want, "value has been optimized out")) && !strings.HasPrefix(got, "<"), c.s.real && want == "<optimized out>" && !strings.HasPrefix(got, "<"):
+	case c.s.real && (strings.HasSuffix(want, "which isn't an lvalue.") || strings.HasSuffix(want, "value has been optimized out")) && (!strings.HasPrefix(got, "<") || strings.HasPrefix(got, "<unreadable")), c.s.real && want == "<optimized out>" && !strings.HasPrefix(got, "<"):
 		c.counts["constants that GDB does not show"]++
 	case strings.Contains(got, "<optimised out>") && p.fragments(ask):
 		c.counts["known: zeros of GDB for missing fragments"]++
@@ -431,6 +441,14 @@ func (c *comparison) value(p *point, ask, got, want string) {
 func onlyFortran(want string) bool {
 	return want == ".TRUE." || want == ".FALSE." || strings.HasPrefix(want, "(PTR TO -> ") || strings.Contains(want, "A syntax error in expression") ||
 		strings.Contains(want, "Argument to arithmetic operation not a number")
+}
+
+// asUnsigned is a negative int as an unsigned one.
+func asUnsigned(n string) string {
+	if i, err := strconv.ParseInt(n, 10, 32); err == nil && i < 0 {
+		return strconv.FormatUint(uint64(uint32(i)), 10)
+	}
+	return ""
 }
 
 // before is the number before n.

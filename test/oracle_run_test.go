@@ -73,7 +73,7 @@ func (s *subject) gdbJob(asks map[string]gdbAsk, hits, poison int, values bool) 
 	if poison == noPoison {
 		byteOrNull = nil
 	}
-	b, err := json.Marshal(map[string]any{"prog": s.prog, "args": append([]string{}, s.args...), "stops": asks, "hits": hits, "out": out, "poison": byteOrNull, "values": values})
+	b, err := json.Marshal(map[string]any{"prog": s.prog, "args": append([]string{}, s.args...), "stops": asks, "hits": hits, "out": out, "poison": byteOrNull, "values": values, "real": s.real})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -3,7 +3,7 @@
 # expressions (as arguments of the command "output") and conditions to evaluate there, and the number of
 # stops to examine at an address (0: all); "values": whether arguments and locals are included; "poison": a
 # byte that is written below the red zone at each stop (null: none). One JSON object for each stop is
-# written to "out".
+# written to "out". "real": values of other languages than C are written in C's notation.
 import gdb, json, os
 
 job = json.load(open(os.environ["JOB"]))
@@ -83,6 +83,12 @@ while True:
     rec = {"pc": pc, "func": frame.name()}
     if stops[pc].get("exprs") is not None or job["values"]:
         frame.select()
+        if job.get("real"):
+            # GDB reads expressions and writes values in the language of the frame; jalon always in C's.
+            gdb.execute("set language auto", to_string=True)
+            language = gdb.execute("show language", to_string=True)
+            if any(other in language for other in ("fortran", "rust", '"go"', "currently go", "asm")):
+                gdb.execute("set language c", to_string=True)
         if job["values"]:
             rec["args"] = names(frame, "args")
             rec["locals"] = names(frame, "locals")
