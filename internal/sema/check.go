@@ -17,6 +17,7 @@ import (
 //	operators    C's operators on values
 //	lookup       names
 //	members      members and elements
+//	containers   elements of the languages' own containers
 type checker struct {
 	*site
 	*conversions
@@ -24,6 +25,7 @@ type checker struct {
 	*operators
 	*lookup
 	*members
+	*containers
 	inCond bool
 }
 
@@ -34,6 +36,7 @@ func newChecker(in *Input) *checker {
 	c.operators = &operators{c.site, c.conversions, c.classes}
 	c.lookup = &lookup{c.site, c.conversions, c.classes}
 	c.members = &members{c.site, c.conversions, c.classes, c.operators, c.lookup}
+	c.containers = &containers{c.site, c.conversions, c.classes, c.lookup}
 	return c
 }
 

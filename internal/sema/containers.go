@@ -44,6 +44,14 @@ var containerTable = []container{
 	{class: "alloc::string::String", count: "vec.len"},
 }
 
+// containers finds the elements of objects, and the pointer of a pointer class.
+type containers struct {
+	*site
+	*conversions
+	*classes
+	*lookup
+}
+
 // content is where the elements of one object are. Each part is nil if the class does not have it.
 type content struct {
 	class string
@@ -71,7 +79,7 @@ func className(s *ctype.Type) string {
 }
 
 // contentOf finds the elements of object e; nil if its class is none of the table.
-func (c *checker) contentOf(e expr) *content {
+func (ct *containers) contentOf(e expr) *content {
 	s := e.Type().Strip()
 	if !isRecord(s) || !isLvalue(e) || s.Name == "" {
 		return nil
@@ -83,7 +91,7 @@ func (c *checker) contentOf(e expr) *content {
 			continue
 		}
 		k := &content{class: row.class}
-		switch b := c.try(func() { c.fill(k, row, e) }); {
+		switch b := ct.try(func() { ct.fill(k, row, e) }); {
 		case b != nil && b.unavailable:
 			panic(b) // it is such a container, without a value here
 		case b == nil && k.count != nil:
@@ -93,21 +101,21 @@ func (c *checker) contentOf(e expr) *content {
 	return nil
 }
 
-func (c *checker) fill(k *content, row *container, e expr) {
+func (ct *containers) fill(k *content, row *container, e expr) {
 	span := e.Span()
 	part := func(path string) expr {
 		if path == "" {
 			return nil
 		}
-		x := c.partAt(e, path)
+		x := ct.partAt(e, path)
 		if x == nil {
-			c.fail(span, "the class has another layout", "")
+			ct.fail(span, "the class has another layout", "")
 		}
 		return x
 	}
 	var first expr
 	if k.class == "std::basic_string" {
-		first = c.opaqueText(e)
+		first = ct.opaqueText(e)
 	}
 	if first == nil {
 		first = part(row.first)
@@ -119,15 +127,15 @@ func (c *checker) fill(k *content, row *container, e expr) {
 			k.count = &intConst{typed: typed{ctype.ULongT, span}, v: max(n, 0)}
 			return
 		}
-		if k.first = c.rvalue(first); !isPointer(k.first.Type()) {
-			c.fail(span, "the class has another layout", "")
+		if k.first = ct.rvalue(first); !isPointer(k.first.Type()) {
+			ct.fail(span, "the class has another layout", "")
 		}
 	}
 	if last := part(row.last); last != nil {
-		end := c.rvalue(last)
-		size := c.elemSize(span, elemOf(k.first.Type()))
+		end := ct.rvalue(last)
+		size := ct.elemSize(span, elemOf(k.first.Type()))
 		if size == 0 || !isPointer(end.Type()) {
-			c.fail(span, "the class has another layout", "")
+			ct.fail(span, "the class has another layout", "")
 		}
 		k.count = convert(&ptrDiff{typed{ctype.LongT, span}, end, k.first, size}, ctype.ULongT)
 	}
@@ -136,8 +144,8 @@ func (c *checker) fill(k *content, row *container, e expr) {
 		if n == nil {
 			return nil
 		}
-		if n = c.rvalue(n); !isInt(n.Type()) {
-			c.fail(span, "the class has another layout", "")
+		if n = ct.rvalue(n); !isInt(n.Type()) {
+			ct.fail(span, "the class has another layout", "")
 		}
 		return n
 	}
@@ -150,8 +158,8 @@ func (c *checker) fill(k *content, row *container, e expr) {
 // opaqueText is the pointer of a std::string, where the debug information has only the name of the class of its first
 // member (clang without -fstandalone-debug). This class has the pointer and nothing else: the next member is 8 bytes
 // behind. The type of the characters is that of the string's own buffer.
-func (c *checker) opaqueText(e expr) expr {
-	holder, length, buffer := c.partAt(e, "_M_dataplus"), c.partAt(e, "_M_string_length"), c.partAt(e, "_M_local_buf")
+func (ct *containers) opaqueText(e expr) expr {
+	holder, length, buffer := ct.partAt(e, "_M_dataplus"), ct.partAt(e, "_M_string_length"), ct.partAt(e, "_M_local_buf")
 	if holder == nil || length == nil || buffer == nil || !holder.Type().Strip().Incomplete || !isArray(buffer.Type()) {
 		return nil
 	}
@@ -164,78 +172,78 @@ func (c *checker) opaqueText(e expr) expr {
 }
 
 // partAt is the data member of e that a path leads to; nil if there is none.
-func (c *checker) partAt(e expr, path string) expr {
+func (ct *containers) partAt(e expr, path string) expr {
 	for _, name := range strings.Split(path, ".") {
 		m, res, _ := e.Type().Strip().Member(name, false, nil)
 		if res != ctype.Single || m.Name != nil {
 			return nil
 		}
-		e = c.along(e, m.Path, e.Span())
+		e = ct.along(e, m.Path, e.Span())
 	}
 	return e
 }
 
 // needElements refuses elements of a container whose elements jalon cannot find.
-func (c *checker) needElements(k *content, span lang.Span) {
+func (ct *containers) needElements(k *content, span lang.Span) {
 	if k.first == nil && k.array == nil {
-		c.fail(span, fmt.Sprintf("the elements of %s do not lie one behind the other, or not at a place that the debug information shows", k.class),
+		ct.fail(span, fmt.Sprintf("the elements of %s do not lie one behind the other, or not at a place that the debug information shows", k.class),
 			"the number of elements is known; collect the object, or trace a place where the element has a name")
 	}
 }
 
 // elementAt is element i of a container. An index that is not below the number of elements is a fault.
-func (c *checker) elementAt(k *content, i expr, span lang.Span) expr {
-	c.needElements(k, span)
+func (ct *containers) elementAt(k *content, i expr, span lang.Span) expr {
+	ct.needElements(k, span)
 	if !isInt(i.Type()) {
-		c.failOperand(i, "the index must be an integer, this is %s")
+		ct.failOperand(i, "the index must be an integer, this is %s")
 	}
 	n, isConst := constInt(i)
 	count, known := constInt(k.count)
 	switch {
 	case isConst && known && (n < 0 || n >= count):
-		c.fail(i.Span(), fmt.Sprintf("index %d is outside the %s, which has %d elements", n, k.class, count), "")
+		ct.fail(i.Span(), fmt.Sprintf("index %d is outside the %s, which has %d elements", n, k.class, count), "")
 	case isConst && k.array != nil:
 		if e := element(k.array, n, span); e != nil {
-			return c.target(e)
+			return ct.target(e)
 		}
-	case k.array != nil && !c.hasAddress(k.array):
-		c.fail(span, "this array is not in memory here: only a constant index can be used", "")
+	case k.array != nil && !ct.hasAddress(k.array):
+		ct.fail(span, "this array is not in memory here: only a constant index can be used", "")
 	}
 	first := k.first
 	if first == nil {
-		first = c.rvalue(k.array)
+		first = ct.rvalue(k.array)
 	}
-	size := c.elemSize(span, elemOf(first.Type()))
+	size := ct.elemSize(span, elemOf(first.Type()))
 	at := &within{typed{ctype.ULongT, i.Span()}, convert(promoted(i), ctype.LongT), convert(k.count, ctype.ULongT)}
-	return c.target(&deref{typed{elemOf(first.Type()), span}, &ptrAdd{typed{first.Type(), span}, first, at, size, false}})
+	return ct.target(&deref{typed{elemOf(first.Type()), span}, &ptrAdd{typed{first.Type(), span}, first, at, size, false}})
 }
 
 // methods are the functions of containers without arguments.
-var methods = map[string]func(c *checker, k *content, span lang.Span) expr{
+var methods = map[string]func(ct *containers, k *content, span lang.Span) expr{
 	"size": countOf, "length": countOf, "len": countOf, "empty": isEmpty, "is_empty": isEmpty,
 	"data": firstOf, "c_str": firstOf, "as_ptr": firstOf,
-	"front": func(c *checker, k *content, span lang.Span) expr {
-		return c.elementAt(k, &intConst{typed: typed{ctype.IntT, span}}, span)
+	"front": func(ct *containers, k *content, span lang.Span) expr {
+		return ct.elementAt(k, &intConst{typed: typed{ctype.IntT, span}}, span)
 	},
-	"back": func(c *checker, k *content, span lang.Span) expr {
+	"back": func(ct *containers, k *content, span lang.Span) expr {
 		one := &intConst{typed: typed{ctype.LongT, span}, v: 1}
-		return c.elementAt(k, &arith{typed{ctype.ULongT, span}, "-", convert(k.count, ctype.ULongT), convert(one, ctype.ULongT)}, span)
+		return ct.elementAt(k, &arith{typed{ctype.ULongT, span}, "-", convert(k.count, ctype.ULongT), convert(one, ctype.ULongT)}, span)
 	},
-	"capacity": func(_ *checker, k *content, _ lang.Span) expr { return k.room },
+	"capacity": func(_ *containers, k *content, _ lang.Span) expr { return k.room },
 }
 
-func countOf(_ *checker, k *content, span lang.Span) expr {
+func countOf(_ *containers, k *content, span lang.Span) expr {
 	return &conv{typed{ctype.ULongT, span}, k.count}
 }
 
-func isEmpty(_ *checker, k *content, span lang.Span) expr {
+func isEmpty(_ *containers, k *content, span lang.Span) expr {
 	return &conv{typed{ctype.BoolT, span}, &not{typed{ctype.IntT, span}, k.count}}
 }
 
-func firstOf(c *checker, k *content, span lang.Span) expr {
+func firstOf(ct *containers, k *content, span lang.Span) expr {
 	first := k.first
 	if first == nil && k.array != nil {
-		first = c.rvalue(k.array)
+		first = ct.rvalue(k.array)
 	}
 	if first == nil {
 		return nil
@@ -266,7 +274,7 @@ func (c *checker) method(x *lang.Call) expr {
 		return c.elementAt(k, c.value(x.Args[0]), x.Span())
 	}
 	if f := methods[m.Name]; f != nil && len(x.Args) == 0 {
-		if r := f(c, k, x.Span()); r != nil {
+		if r := f(c.containers, k, x.Span()); r != nil {
 			return r
 		}
 	}
@@ -310,7 +318,7 @@ func (c *checker) otherMethod(x *lang.Call, m *lang.Member, e expr) expr {
 }
 
 // heldPointer is the pointer that a std::unique_ptr or std::shared_ptr of libstdc++ holds; nil for everything else.
-func (c *checker) heldPointer(e expr) (p expr) {
+func (ct *containers) heldPointer(e expr) (p expr) {
 	s := e.Type().Strip()
 	if !isRecord(s) || !isLvalue(e) {
 		return nil
@@ -324,13 +332,13 @@ func (c *checker) heldPointer(e expr) (p expr) {
 	default:
 		return nil
 	}
-	b := c.try(func() {
-		x := c.partAt(e, path)
+	b := ct.try(func() {
+		x := ct.partAt(e, path)
 		if x != nil && isRecord(x.Type()) {
-			x = c.tupleHead(x, 0)
+			x = ct.tupleHead(x, 0)
 		}
 		if x != nil && isPointer(x.Type()) {
-			p = c.rvalue(x)
+			p = ct.rvalue(x)
 		}
 	})
 	if b != nil && b.unavailable {
@@ -340,23 +348,23 @@ func (c *checker) heldPointer(e expr) (p expr) {
 }
 
 // tupleHead is the first element of a std::tuple of libstdc++.
-func (c *checker) tupleHead(e expr, depth int) expr {
+func (ct *containers) tupleHead(e expr, depth int) expr {
 	for _, f := range e.Type().Strip().Fields() {
 		switch {
 		case f.Base && !f.Virtual && depth < maxNesting:
-			base := c.along(e, []ctype.Field{f}, e.Span())
-			if x := c.tupleHead(base, depth+1); x != nil {
+			base := ct.along(e, []ctype.Field{f}, e.Span())
+			if x := ct.tupleHead(base, depth+1); x != nil {
 				return x
 			}
 		case f.Name == "_M_head_impl" && strings.HasPrefix(e.Type().Strip().Name, "std::_Head_base<0"):
-			return c.along(e, []ctype.Field{f}, e.Span())
+			return ct.along(e, []ctype.Field{f}, e.Span())
 		}
 	}
 	return nil
 }
 
 // contentText is container e of characters as text for a comparison with a literal; nil if it is none.
-func (c *checker) contentText(x *lang.Binary, a, b expr) expr {
+func (ct *containers) contentText(x *lang.Binary, a, b expr) expr {
 	lit, ok := b.(*strLit)
 	if !ok {
 		if lit, ok = a.(*strLit); !ok {
@@ -364,7 +372,7 @@ func (c *checker) contentText(x *lang.Binary, a, b expr) expr {
 		}
 		a = b
 	}
-	k := c.contentOf(a)
+	k := ct.contentOf(a)
 	if k == nil || k.first == nil || !isByteElem(elemOf(k.first.Type())) {
 		return nil
 	}
@@ -378,8 +386,8 @@ func (c *checker) contentText(x *lang.Binary, a, b expr) expr {
 }
 
 // contentAsText is container e of characters as an array of them, for the format /s; nil if it is none.
-func (c *checker) contentAsText(e expr) *repeat {
-	k := c.contentOf(e)
+func (ct *containers) contentAsText(e expr) *repeat {
+	k := ct.contentOf(e)
 	if k == nil || k.first == nil || !isByteElem(elemOf(k.first.Type())) {
 		return nil
 	}

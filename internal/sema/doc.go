@@ -8,7 +8,7 @@
 //     nodes, and everything that can be wrong is diagnosed: after it nothing can fail.
 //     tree.go has the nodes. checker goes down the syntax tree; it uses parts
 //     with their own files, each of which uses only those before it: report, site (what can
-//     be read at the place), conversions, class, operators, lookup (names), members.
+//     be read at the place), conversions, class, operators, lookup (names), members, containers.
 //     collect*.go plans the fields.
 //   - lower: emits IR. Faults are edges: to "count, taken as false" in a condition, to the
 //     field's status byte in a collect list. lower_emit.go and location.go need no tree

@@ -41,8 +41,8 @@ func (c *checker) goCall(x *lang.Call) expr {
 }
 
 // withNil makes slices and interfaces of Go comparable with nil: their first word is a pointer that is nil then.
-func (c *checker) withNil(a, b expr) (expr, expr) {
-	if !c.in.GoCode {
+func (ct *containers) withNil(a, b expr) (expr, expr) {
+	if !ct.in.GoCode {
 		return a, b
 	}
 	word := func(e, other expr) expr {
@@ -51,7 +51,7 @@ func (c *checker) withNil(a, b expr) (expr, expr) {
 		}
 		for _, name := range []string{"array", "tab", "_type"} {
 			if f, res, _ := e.Type().Strip().Member(name, false, nil); res == ctype.Single && f.Name == nil && isPointer(f.Path[0].Type) && f.Path[0].BitOffset == 0 {
-				return c.along(e, f.Path, e.Span())
+				return ct.along(e, f.Path, e.Span())
 			}
 		}
 		return e

@@ -56,7 +56,7 @@ func variantName(x lang.Expr) (string, bool) {
 }
 
 // isVariant tests the discriminant of e; nil if there is no variant of that name.
-func (c *checker) isVariant(e expr, v *ctype.Variants, name string, t typed) expr {
+func (ct *containers) isVariant(e expr, v *ctype.Variants, name string, t typed) expr {
 	for i := range v.List {
 		x := &v.List[i]
 		if x.Name != name {
@@ -65,7 +65,7 @@ func (c *checker) isVariant(e expr, v *ctype.Variants, name string, t typed) exp
 		if v.Discr == nil {
 			return &intConst{typed: t, v: 1}
 		}
-		d := c.discriminant(e, v.Discr)
+		d := ct.discriminant(e, v.Discr)
 		if !x.Default {
 			return inSpans(d, x.Values, t)
 		}
@@ -79,11 +79,11 @@ func (c *checker) isVariant(e expr, v *ctype.Variants, name string, t typed) exp
 }
 
 // discriminant is the value that selects the variant, as an unsigned number.
-func (c *checker) discriminant(e expr, f *ctype.Field) expr {
-	d := c.rvalue(&sub{typed: typed{f.Type, e.Span()}, x: e, bitOff: f.BitOffset, bitSize: f.BitSize})
+func (ct *containers) discriminant(e expr, f *ctype.Field) expr {
+	d := ct.rvalue(&sub{typed: typed{f.Type, e.Span()}, x: e, bitOff: f.BitOffset, bitSize: f.BitSize})
 	unsigned := map[int64]*ctype.Type{1: ctype.UCharT, 2: ctype.UShortT, 4: ctype.UIntT, 8: ctype.ULongT}[d.Type().Strip().Size]
 	if !isScalar(d.Type()) || isFloat(d.Type()) || unsigned == nil {
-		c.fail(e.Span(), fmt.Sprintf("the variant of %s is not selected by a number", tagged(e.Type().Strip())), "collect it whole")
+		ct.fail(e.Span(), fmt.Sprintf("the variant of %s is not selected by a number", tagged(e.Type().Strip())), "collect it whole")
 	}
 	return convert(convert(d, unsigned), ctype.ULongT)
 }
