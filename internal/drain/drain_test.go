@@ -55,38 +55,48 @@ func (r *rings) fill(n, size int) {
 	for i := range n {
 		at := r.mem[l.Rings+uint64(i)&uint64(l.CPUMask)*l.RingStride:]
 		reserved := binary.LittleEndian.Uint64(at[ring.RingReserved:])
-		rec := at[ring.RingData+reserved&(l.RingSize-1):][:size]
-		r.tsc++
-		binary.LittleEndian.PutUint64(rec[ring.RecTSC:], r.tsc)
-		binary.LittleEndian.PutUint64(rec[ring.RecThread:], ringsThread)
-		binary.LittleEndian.PutUint64(rec, uint64(size)|1<<32)
-		binary.LittleEndian.PutUint64(at[ring.RingReserved:], reserved+uint64(size))
+		r.commit(at, reserved, size)
+		binary.LittleEndian.PutUint64(at[ring.RingReserved:], reserved+inRing(size))
 	}
 }
 
+// inRing is what a record takes in a ring, with a context of its own.
+func inRing(size int) uint64 {
+	return uint64(size) - ring.RecHeader + ring.HeadOf(uint64(size)) + ring.ContextSize
+}
+
+// commit writes a record to a ring.
+func (r *rings) commit(at []byte, pos uint64, size int) {
+	r.tsc++
+	b := at[ring.RingData+pos&uint64(r.flat.RingSize-1):]
+	n, head := inRing(size)-ring.ContextSize, ring.HeadOf(uint64(size))
+	binary.LittleEndian.PutUint64(b, n<<32|ring.KindContext<<ring.WordKind)
+	binary.LittleEndian.PutUint64(b[ring.ContextTime:], r.tsc)
+	binary.LittleEndian.PutUint64(b[ring.ContextThread:], ringsThread)
+	if head > ring.EventHead {
+		binary.LittleEndian.PutUint64(b[ring.ContextSize+ring.EventHead:], n)
+	}
+	binary.LittleEndian.PutUint64(b[ring.ContextSize:], uint64(ring.EventWord(0, n, head))<<32|ring.KindEvent<<ring.WordKind|r.tsc&ring.WordClock)
+}
+
 // flood fills a ring that has been read, except for the room of one record, and commits the record that was
-// in progress. busy: it reserves one more. It returns how many bytes it wrote.
+// in progress. busy: it reserves one more. It returns how many bytes of records it wrote.
 func (r *rings) flood(cpu, size int, busy bool) (n int) {
 	l := r.flat.Layout(0)
 	at := r.mem[l.Rings+uint64(cpu)*l.RingStride:]
-	commit := func(pos uint64) {
-		rec := at[ring.RingData+pos&(l.RingSize-1):][:size]
-		r.tsc++
-		binary.LittleEndian.PutUint64(rec[ring.RecTSC:], r.tsc)
-		binary.LittleEndian.PutUint64(rec[ring.RecThread:], ringsThread)
-		binary.LittleEndian.PutUint64(rec, uint64(size)|1<<32)
-		n += size
-	}
+	room := inRing(size)
 	reserved := binary.LittleEndian.Uint64(at[ring.RingReserved:])
 	consumed := binary.LittleEndian.Uint64(at[ring.RingConsumed:])
-	for pos := consumed; pos < reserved; pos += uint64(size) {
-		commit(pos)
+	for pos := consumed; pos < reserved; pos += room {
+		r.commit(at, pos, size)
+		n += size
 	}
-	for ; reserved+2*uint64(size) <= consumed+l.RingSize; reserved += uint64(size) {
-		commit(reserved)
+	for ; reserved+2*room <= consumed+l.RingSize; reserved += room {
+		r.commit(at, reserved, size)
+		n += size
 	}
 	if busy {
-		reserved += uint64(size)
+		reserved += room
 	}
 	binary.LittleEndian.PutUint64(at[ring.RingReserved:], reserved)
 	return n

@@ -27,11 +27,17 @@ func NewFlat(cpus, ringSize, maxRecord, sites int, limit uint64) (Flat, error) {
 	if err != nil {
 		return Flat{}, err
 	}
-	slack := (maxRecord + PageSize - 1) / PageSize * PageSize
+	maxRecord = max(maxRecord, RecHeader)
+	slack := (int(LargestEvent(uint64(maxRecord))) + PageSize - 1) / PageSize * PageSize
 	f := Flat{CPUs: g.CPUs, RingSize: g.RingSize, Slack: max(slack, PageSize), Sites: sites}
 	limit = min(limit, MaxFlat)
+	least := PageSize
+	for uint64(least)-SubSize(uint64(least)) < LargestEvent(uint64(maxRecord)) {
+		least *= 2
+	}
+	f.RingSize = max(f.RingSize, least)
 	for f.Size() > limit {
-		if f.RingSize /= 2; f.RingSize < max(PageSize, f.Slack) {
+		if f.RingSize /= 2; f.RingSize < least {
 			return Flat{}, fmt.Errorf("ring: buffers of %d CPUs and %d sites with records of %d bytes do not fit into %d MiB", cpus, sites, maxRecord, limit>>20)
 		}
 	}

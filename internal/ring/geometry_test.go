@@ -35,7 +35,7 @@ func TestNoFalseSharing(t *testing.T) {
 			header := g.RingFileOffset(r)
 			cells := g.CounterOffset(r, uint32(g.Sites-1), CountersPerSite-1) + 8 - g.CounterOffset(r, 0, 0)
 			write(hits, g.CounterOffset(r, 0, 0), cells)
-			write(hits, header+RingReserved, 8)
+			write(hits, header+RingReserved, RingDropped+8)
 			write("the reader", header+RingConsumed, 8)
 			write(hits, header+RingData, uint64(g.RingSize))
 			for _, off := range []uint64{g.CounterOffset(r, 0, 0), g.CounterOffset(r, 0, 0) + cells - 1, header, header + RingData} {

@@ -8,12 +8,21 @@ import (
 // FuzzHostile: whatever is in a ring, with a mirror or with room behind its data, the reader ends, stays inside, returns
 // only whole records, no more than the ring holds at a time, and goes on with what is written afterwards.
 func FuzzHostile(f *testing.F) {
-	head := func(size, site uint64) []byte { return binary.LittleEndian.AppendUint64(nil, size|site<<32) }
-	f.Add(uint64(64), uint64(0), head(RecHeader+16, 1))
-	f.Add(uint64(64), uint64(0), head(RecHeader+16|RecPending, 0))
-	f.Add(uint64(PageSize), uint64(8), head(PageSize|RecPending, 0))
-	f.Add(uint64(1)<<63, uint64(PageSize-8), head(RecPending|8, 0))
-	f.Add(uint64(8*PageSize-8), uint64(7*PageSize-8), append(head(0, 0), head(RecHeader+16, 1)...))
+	words := func(list ...uint64) (b []byte) {
+		for _, w := range list {
+			b = binary.LittleEndian.AppendUint64(b, w)
+		}
+		return b
+	}
+	event := uint64(EventWord(0, EventHead+16, EventHead))<<32 | KindEvent<<WordKind | 77
+	context := uint64(EventHead+16)<<32 | KindContext<<WordKind
+	f.Add(uint64(64), uint64(0), words(context, 1, 2, event, 3, 4))
+	f.Add(uint64(64), uint64(0), words(context, 1, 2, event|WordPending, 3, 4))
+	f.Add(uint64(PageSize), uint64(0), words(PacketMagic, 1, 0, 0, 0, 0, 0, 0, context, 1, 2, event, 3, 4, event, 5, 6))
+	f.Add(uint64(PageSize), uint64(8), words(uint64(EventWord(1, 0, 16))<<32|KindEvent<<WordKind, PageSize))
+	f.Add(uint64(1)<<63, uint64(PageSize-8), words(WordPending|8))
+	f.Add(uint64(64), uint64(0), words(504<<32|KindFiller<<WordKind))
+	f.Add(uint64(8*PageSize-8), uint64(7*PageSize-8), words(0, event))
 	f.Fuzz(func(t *testing.T, reserved, consumed uint64, data []byte) {
 		for _, flat := range []bool{false, true} {
 			testHostile(t, flat, reserved, consumed, data)
@@ -38,7 +47,7 @@ func testHostile(t *testing.T, flat bool, reserved, consumed uint64, data []byte
 		var buf []byte
 		for range 3 {
 			before := len(buf)
-			if buf, _ = r.Drain(0, buf); len(buf)-before > PageSize {
+			if buf, _ = r.Drain(0, buf); len(buf)-before > RecHeader/EventHead*PageSize {
 				t.Fatalf("%d bytes of a ring of %d", len(buf)-before, PageSize)
 			}
 		}

@@ -19,66 +19,109 @@ package ring
 //	Stacks: those that records refer to; see stacks.go
 //	Maps: tables that hit programs keep from one hit to the next; see package maps
 //	Rings: one a CPU for restartable sequences and one a CPU for all other writers, or
-//	        one a CPU for all writers:
-//	  +0             u64 reserved: bytes reserved so far (writers, atomic)
-//	  +64            u64 consumed: bytes consumed so far (reader)
-//	  +PageSize      data, Size bytes, mapped twice in a row, so that a record
-//	                 never wraps for its writer or reader.
+//	        one a CPU for all writers
 //
-// A record starts at data + (position & (Size-1)), position a multiple of 8:
+// A ring:
 //
-//	+0  u32 size in bytes with this header, a multiple of 8; with RecPending while it is still being written
-//	+4  u32 site id + 1; 0 while it is still being written. The 8 bytes at +0 are zero: room whose writer has
-//	    not stored the size yet
-//	+8  u64 TSC at the hit; ControlClock then; or 0: see Clock
-//	+16 u64 thread pointer (fs base) of the thread
-//	+24 fields (Schema)
+//	+0             u64 reserved: bytes reserved so far (writers)
+//	+8             u64 thread, epoch, from, limit: of the newest context, see below (sequences)
+//	+40            u64 dropped: hits that found the ring full (writers, atomic)
+//	+64            u64 consumed: bytes consumed so far (reader)
+//	+PageSize      data, Size bytes, mapped twice in a row, so that what begins before the end
+//	               of the data goes on behind it for its writer and reader.
 //
-// Writer protocol with lock (several threads may race for a ring, also after a migration):
-//  1. old = reserved; if old + size - consumed > Size: read reserved again. If it is still old, the ring is full:
-//     count CounterLost, give up. Else this thread was stopped between the two loads, and consumed may have passed
+// A position p is at data + (p & (Size-1)), a multiple of 8. The data is divided into sub-buffers that begin at multiples
+// of SubSize. What is in one can be read without the others, and can be written to a file as a packet of a CTF trace: its
+// head has the fields of a packet's head. Those that are known only when it has ended are in the next one's head. All
+// begins with a word:
+//
+//	bits 0-26   low bits of the time
+//	bits 27-31  kind
+//	bits 32-63  by kind; bit 63 (WordPending): not complete
+//	zero        free room, or room whose writer has not stored the word yet
+//
+//	packet      begins a sub-buffer: the low half of the word is PacketMagic; then
+//	            +8 u64 time, +40 u64 dropped, +48 u64 position, +56 u64 end of the sub-buffer before. 64 bytes
+//	context     bits 32-62: size of the event behind it, which its writer has reserved with it
+//	            +8 u64 time, +16 u64 thread pointer (fs base) of the thread, pid and tid in the kernel's programs. 24 bytes
+//	event       bits 32-52: site, bits 53-62: size / 8, or 0: a u64 behind the word has the size
+//	            then the fields (Schema)
+//	filler      bits 32-62: size, to the end of the sub-buffer. The rest is not read
+//
+// Thread and time of an event are those of the context before it, but with the low bits of its own time: an event of two
+// ints takes 16 bytes. An event that has no room in a sub-buffer begins one that is as many times longer as it needs.
+//
+// The reader returns events as records with the head of record.go, whatever they were in the ring.
+//
+// Writer protocol with lock (several threads may race for a ring, also after a migration). Each event has a context of
+// its own:
+//  1. old = reserved. If context and event have no room in old's sub-buffer, or none was begun: start = the start of the
+//     next one; if start + its size - consumed > Size: read reserved again. If it is still old, the ring is full: count
+//     CounterLost and dropped, give up. Else this thread was stopped between the two loads, and consumed may have passed
 //     old: go to 1. Each turn needs another writer's reservation, so all writers together make progress.
 //  2. take the time. Behind 1, since all earlier reservations were made before old was loaded.
-//  3. lock cmpxchg reserved: old -> old + size; if it fails go to 1. The room is ours, and nothing was reserved between
-//     1 and 3, also if this thread was stopped in between: the times in a ring ascend (but for what a processor
-//     reorders around its counter).
-//  4. store the size with RecPending. All bytes of free room are zero (the reader zeroes what it consumed), so until
-//     then the first 8 bytes are zero and the reader waits before them. The kernel's programs omit this step: nothing
-//     can end them before step 6.
-//  5. write everything but the first 8 bytes.
-//  6. store the first 8 bytes, in one store: the record is complete. x86 stores are seen in order: a reader that sees
-//     them sees the record.
+//  3. lock cmpxchg reserved: old -> end of the event; if it fails go to 1. The room is ours, and nothing was reserved
+//     between 1 and 3, also if this thread was stopped in between: the times in a ring ascend (but for what a processor
+//     reorders around its counter). Room in a sub-buffer that was begun is free: 1 has tested the whole of it.
+//  4. if it begins a sub-buffer, store its head, the filler's word at old, then the packet's word. Store the context's
+//     word, with the size of the event. All bytes of free room are zero (the reader zeroes what it consumed), so the
+//     reader waits before a word that is not stored yet.
+//  5. store the event's head, with WordPending, its upper half first. Store the context. The reader uses a context when
+//     the event behind it is complete, since its writer has stored both. Store the fields.
+//  6. store the event's word without WordPending, in one store of its upper half: the event is complete. x86 stores are
+//     seen in order: a reader that sees it sees the event.
 //
 // Writer protocol in a restartable sequence (rseq(2)), for threads that registered.go lists. The kernel sends a
-// thread that is preempted, migrated or gets a signal between b and e to its abort handler:
+// thread that is preempted, migrated or gets a signal in a sequence to its abort handler. While it is in one it is on one
+// CPU, and no other thread of the CPU runs: nothing else changes the ring's words and what is behind reserved. So the
+// times in a ring ascend.
 //
-//	a. rseq_cs of the thread = descriptor of b to e. Before b the thread has done nothing that is seen outside.
-//	b. take the time; read the number of the CPU: from here to e the thread is on this CPU, and no other thread of
-//	   the CPU runs. So nothing else changes reserved, and the times in a ring ascend. The number is cpu_id, which is
-//	   negative (as cpu_id_start is not) in a struct that the thread has given back to the kernel: it is not
-//	   restarted any more. Then, and where the program has written a number that no CPU has: rseq_cs = 0, and the
-//	   protocol with lock. A number of another CPU that the program writes leads to that CPU's ring.
-//	c. old = reserved; if old + size - consumed > Size the ring is full: to g, count CounterLost, give up. consumed
-//	   cannot have passed old, because reserved still is old.
-//	d. store the size with RecPending at old. Nothing reads it before e. An aborted sequence leaves a size that the
-//	   next one overwrites, since it begins at the same position.
-//	e. reserved = old + size, by a plain store: the commit, the last instruction of the sequence. From now on the
-//	   room is ours and has a size, whatever becomes of the thread: one that dies leaves a filler of known size.
-//	f. go on with 5.
-//	g. rseq_cs = 0, also behind e. A thread leaves no pointer to our memory behind: when it has ended, the next thread
-//	   of the program may register the same area, and Linux before 6.15 reads the descriptor then.
+// from <= reserved says that thread and epoch are those of the newest context (epoch: its time >> 27), and limit is the end
+// of its sub-buffer. A, for a hit of the same thread in the same epoch:
 //
-// The abort handler does the same with lock, in a ring with lock: nothing was done before the commit, and a thread that
+//	A1. rseq_cs of the thread = descriptor of A. Until then the thread has done nothing that is seen outside. Take the
+//	    time; read the number of the CPU. The number is cpu_id, which is
+//	    negative (as cpu_id_start is not) in a struct that the thread has given back to the kernel: it is not
+//	    restarted any more. Then, and where the program has written a number that no CPU has: rseq_cs = 0, and the
+//	    protocol with lock. A number of another CPU that the program writes leads to that CPU's ring, which can be
+//	    damaged by it.
+//	A2. unless thread is ours, epoch is time >> 27 and from <= reserved: S, since the event needs a context.
+//	A3. unless reserved + size <= limit: S, since it needs a sub-buffer. consumed is not looked at: the room up to limit is
+//	    free.
+//	A4. store the event's word, with WordPending, at reserved. Nothing reads it before A5. An aborted sequence leaves a word
+//	    that the next one overwrites, since it begins at the same position.
+//	A5. reserved = reserved + size, by a plain store: the commit, the last instruction of the sequence. From now on the
+//	    room is ours and has a size, whatever becomes of the thread: one that dies leaves a filler of known size.
+//	A6. rseq_cs = 0. A thread leaves no pointer to our memory behind: when it has ended, the next thread
+//	    of the program may register the same area, and Linux before 6.15 reads the descriptor then.
+//	A7. store the fields; then 6.
+//
+// S, a sequence of its own:
+//
+//	S0. as 1, with reserved loaded again to know that the ring was full: a hit that is lost costs no more than this.
+//	S1. as A1. from = ~0: from here to S5 what the other words say is not used, wherever this sequence is aborted.
+//	S2. as 1, but that the ring is full at once: consumed cannot have passed reserved. Set rseq_cs to 0 before that is
+//	    counted.
+//	S3. thread, epoch = ours; from = the end of the event; limit. from is greater than reserved until S5.
+//	S4. as 4 and 5, behind reserved. What an aborted S leaves there is overwritten by the next S: the words send all hits
+//	    to S, and each S stores heads at the same offsets from old and from start. Event fields are not among them.
+//	S5. reserved = from: the commit. It makes the words valid in the same instant. Then A6.
+//
+// The abort handlers reserve with lock, in a ring with lock: nothing was done before the commit, and a thread that
 // is stopped at every instruction (single-stepped) makes progress. A counter is incremented likewise, the increment being
 // the commit. A ring and a cell have writers of one kind only: a plain and a locked increment of one cell lose counts.
 //
+// A hit in a signal handler that interrupts a hit between its commit and 6 reserves behind it; its context and words
+// are as for any other thread's. The reader waits before the interrupted one.
+//
 // Reader protocol: take reserved once; from consumed up to there, while the word
-// at the position is not zero and has no RecPending: copy the record and zero its bytes; then store
+// at the position is not zero and has no WordPending: copy the event and zero its bytes; then store
 // consumed once for the whole batch. Then leave the ring alone for a while: a
 // reader that chases the writer, or that stores consumed for every record, costs
-// the writer a cache miss for each of its own (measured: 25 ns instead of 8). When the process is dead, a record with
-// RecPending is a filler. Where the word is zero though reserved > consumed, a writer with lock died between 3 and 4,
-// and the end of its room is looked for (recover.go).
+// the writer a cache miss for each of its own (measured: 25 ns instead of 8). When the process is dead, an event with
+// WordPending is a filler. Where the word is zero though reserved > consumed, a writer with lock died between 3 and 4,
+// and the end of its room is looked for (recover.go). To drop what is in a ring, the reader sets thread to 0: a sequence
+// that runs meanwhile stores a context, or an event that is dropped too.
 const (
 	PageSize = 4096
 
@@ -89,16 +132,38 @@ const (
 	MaxVariables     = (PageSize - ControlVariables) / 8
 
 	RingReserved = 0
+	RingThread   = 8
+	RingEpoch    = 16
+	RingFrom     = 24
+	RingLimit    = 32
+	RingDropped  = 40
 	RingConsumed = 64
 	RingData     = PageSize
 
-	RecSize   = 0
-	RecSite   = 4
-	RecTSC    = 8
-	RecThread = 16
-	RecHeader = 24
+	WordKind    = 27 // shift of the kind
+	WordClock   = 1<<WordKind - 1
+	WordPending = 1 << 63
 
-	RecPending = 1 << 31 // a bit of the size
+	KindEvent   = 1
+	KindContext = 2
+	KindFiller  = 3
+
+	// PacketMagic is CTF's.
+	PacketMagic    = 0xC1FC1FC1
+	PacketHead     = 64
+	PacketBegin    = 8
+	PacketEnd      = 16 // free for the time of the end, the sizes of contents and packet in bits
+	PacketContent  = 24
+	PacketSize     = 32
+	PacketLost     = 40
+	PacketPosition = 48
+	PacketBefore   = 56
+
+	ContextTime   = 8
+	ContextThread = 16
+	ContextSize   = 24
+
+	EventHead = 8 // 16 with a size of its own
 )
 
 // Counters of one site on one CPU (u64 each).

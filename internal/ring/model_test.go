@@ -1,14 +1,13 @@
 package ring
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math/rand/v2"
 	"testing"
 )
 
 // TestModel runs the writer protocols of layout.go step by step, in random order: threads with and without restartable
-// sequences on virtual CPUs, that are preempted, migrated and killed between any two steps, and the reader. Afterwards
+// sequences on virtual CPUs, that are preempted, migrated, interrupted by handlers that hit too, and killed between any two steps, and the reader. Afterwards
 // each record that was completed has come once, whole and in the order of time, each that was not is a filler, and
 // each that found no room is counted.
 func TestModel(t *testing.T) {
@@ -27,7 +26,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", total)
-	if total.Complete == 0 || total.Lost == 0 || total.Aborted == 0 || total.Refused == 0 || total.Fillers == 0 || total.Holes == 0 {
+	if total.Complete == 0 || total.Compact == 0 || total.Nested == 0 || total.Lost == 0 || total.Aborted == 0 || total.Refused == 0 || total.Fillers == 0 || total.Holes == 0 {
 		t.Errorf("something never happened: %+v", total)
 	}
 }
@@ -35,11 +34,13 @@ func TestModel(t *testing.T) {
 const (
 	modelCPUs  = 2
 	modelSites = 3
+	modelSub   = 512 // SubSize
 )
 
 // modelCounts is what happened.
 type modelCounts struct {
 	Complete, Lost   int
+	Compact, Nested  int // without a context of their own; in handlers of signals
 	Aborted, Refused int // sequences, exchanges
 	Fillers, Holes   int // of threads that were killed
 }
@@ -47,6 +48,8 @@ type modelCounts struct {
 func (c *modelCounts) add(d *modelCounts) {
 	c.Complete += d.Complete
 	c.Lost += d.Lost
+	c.Compact += d.Compact
+	c.Nested += d.Nested
 	c.Aborted += d.Aborted
 	c.Refused += d.Refused
 	c.Fillers += d.Fillers
@@ -75,13 +78,19 @@ type modelThread struct {
 	dead        bool
 	cpu         int
 
-	step   func() // the next step; nil: it is outside of a hit
-	inSeq  bool   // between b and e
-	ring   int
+	// interrupted are the hits that handlers of signals have interrupted, with what follows.
+	interrupted []modelThread
+
+	steps  []func() // the next steps; none: it is outside of a hit
+	again  func()   // the abort handler of the sequence it is in; nil: none
+	ring   int      // where room is the thread's; -1: none is
 	site   uint32
 	fields []uint64
-	old    uint64
 	time   uint64
+	old    uint64 // what it loaded from reserved
+	// Positions of the context, behind the head of a sub-buffer if the event begins one, and of the event.
+	context, event uint64
+	begins         bool
 }
 
 func newModel(t *testing.T, seed uint64) *model {
@@ -110,6 +119,12 @@ func (m *model) run(steps int) {
 		case k == 9 && m.rnd.IntN(m.lazy) == 0:
 			n := m.rnd.IntN(len(m.out))
 			m.out[n], _ = m.r.Drain(n, m.out[n])
+		case k == 11 && m.rnd.IntN(10) == 0:
+			m.now += uint64(m.rnd.IntN(2 * WordClock))
+		case k == 12:
+			if th := m.running[m.rnd.IntN(modelCPUs)]; th != nil {
+				th.signal()
+			}
 		case k == 10 && m.rnd.IntN(60) == 0:
 			m.kill(m.threads[m.rnd.IntN(len(m.threads))])
 		default:
@@ -142,14 +157,22 @@ func (m *model) kill(th *modelThread) {
 		m.running[th.cpu] = nil
 	}
 	th.dead = true
-	if th.step == nil || th.ring < 0 {
+	m.leave(th)
+	for i := range th.interrupted {
+		m.leave(&th.interrupted[i])
+	}
+}
+
+// leave counts what a hit leaves that goes no further.
+func (m *model) leave(th *modelThread) {
+	if len(th.steps) == 0 || th.ring < 0 {
 		return
 	}
 	switch {
-	case *m.s.word(th.room()) != 0:
-		m.Fillers++
-	case th.ring < modelCPUs:
+	case th.ring < modelCPUs && *th.at(th.ring, th.event)&WordPending == 0:
 		m.t.Error("room that was reserved in a sequence has no size")
+	case th.ring < modelCPUs || *th.at(th.ring, th.context) != 0:
+		m.Fillers++
 	default:
 		m.Holes++
 	}
@@ -157,17 +180,42 @@ func (m *model) kill(th *modelThread) {
 
 // preempt: the kernel sends a thread in a sequence to its abort handler.
 func (th *modelThread) preempt() {
-	if th.inSeq {
+	if th.again != nil {
 		th.m.Aborted++
-		th.inSeq = false
-		th.step = th.load
+		th.again()
 	}
+}
+
+// signal interrupts a thread in a hit by a handler that makes one too.
+func (th *modelThread) signal() {
+	if len(th.steps) == 0 || len(th.interrupted) > 1 {
+		return
+	}
+	th.preempt()
+	th.m.now++
+	th.m.Nested++
+	th.interrupted = append(th.interrupted, *th)
+	th.steps = nil
+	th.run()
+}
+
+// resume goes on with the hit that a handler has interrupted.
+func (th *modelThread) resume() {
+	th.m.now++
+	last := len(th.interrupted) - 1
+	cpu, rest := th.cpu, th.interrupted[:last]
+	*th = th.interrupted[last]
+	th.cpu, th.interrupted = cpu, rest
 }
 
 // run executes a step, or begins a hit.
 func (th *modelThread) run() {
-	if th.step != nil {
-		th.step()
+	if len(th.steps) > 0 {
+		step := th.steps[0]
+		th.steps = th.steps[1:]
+		if step(); len(th.steps) == 0 && len(th.interrupted) > 0 {
+			th.resume()
+		}
 		return
 	}
 	rnd := th.m.rnd
@@ -178,16 +226,17 @@ func (th *modelThread) run() {
 		case 0: // not written, and zero
 		case 1:
 			th.fields[i] = rnd.Uint64()
-		case 2: // like a record that is being written
-			th.fields[i] = uint64(th.m.size(uint32(rnd.IntN(modelSites)))) | RecPending
-		default: // like one that is complete
-			site := rnd.IntN(modelSites)
-			th.fields[i] = uint64(th.m.size(uint32(site))) | uint64(site+1)<<32
+		case 2: // like an event, complete or not
+			site := uint32(rnd.IntN(modelSites))
+			size := uint64(th.m.size(site) - RecHeader + EventHead)
+			th.fields[i] = uint64(EventWord(site, size, EventHead))<<32 | KindEvent<<WordKind | rnd.Uint64N(2)<<63
+		default: // like a context
+			size := uint64(th.m.size(uint32(rnd.IntN(modelSites))) - RecHeader + EventHead)
+			th.fields[i] = size<<32 | KindContext<<WordKind
 		}
 	}
-	th.step = th.load
-	if th.restartable {
-		th.inSeq, th.step = true, th.seqTime
+	if th.locked(); th.restartable {
+		th.hit()
 	}
 }
 
@@ -195,115 +244,183 @@ func (th *modelThread) word(cpu int, off uint64) *uint64 {
 	return th.m.s.word(th.m.s.g.RingOffset(cpu) + off)
 }
 
-func (th *modelThread) room() uint64 {
-	return th.m.s.g.RingOffset(th.ring) + RingData + th.old&(PageSize-1)
-}
-
-// store stores a word of the record, which may continue at the start of the data.
-func (th *modelThread) store(off, value uint64) {
-	base := th.m.s.g.RingOffset(th.ring) + RingData
-	*th.m.s.word(base + (th.old+off)&(PageSize-1)) = value
-}
-
-func (th *modelThread) full(cpu int) bool {
-	return th.old+uint64(th.m.size(th.site))-*th.word(cpu, RingConsumed) > PageSize
+// at is the word of a ring's data at a position.
+func (th *modelThread) at(cpu int, pos uint64) *uint64 {
+	return th.m.s.word(th.m.s.g.RingOffset(cpu) + RingData + pos&(PageSize-1))
 }
 
 func (th *modelThread) lost() {
 	th.m.Lost++
-	th.step, th.inSeq = nil, false
+	th.steps, th.again = nil, nil
 }
 
-func (th *modelThread) pending() uint64 { return uint64(th.m.size(th.site)) | RecPending }
-
-// The steps of a restartable sequence, b to e. ring is set when the room is the thread's.
-
-func (th *modelThread) seqTime() {
-	th.time, th.step = th.m.now, th.seqLoad
-}
-
-func (th *modelThread) seqLoad() {
-	th.old, th.step = *th.word(th.cpu, RingReserved), th.seqRoom
-}
-
-func (th *modelThread) seqRoom() {
-	if th.step = th.seqSize; th.full(th.cpu) {
-		th.lost()
+// place computes where the context (or, with the room of a context that is not needed, the event) goes; false: full.
+func (th *modelThread) place(cpu int) bool {
+	need := ContextSize + th.size()
+	th.context, th.begins = th.old, false
+	if PacketHead+need > modelSub || (th.old-1)&(modelSub-1) > modelSub-1-need {
+		start := (th.old + modelSub - 1) &^ (modelSub - 1)
+		if start+(PacketHead+need+modelSub-1)&^(modelSub-1)-*th.word(cpu, RingConsumed) > PageSize {
+			return false
+		}
+		th.context, th.begins = start+PacketHead, true
 	}
+	th.event = th.context + ContextSize
+	return true
 }
 
-func (th *modelThread) seqSize() {
-	th.ring = th.cpu
-	th.store(0, th.pending())
-	th.ring, th.step = -1, th.seqCommit
+// size is that of the event in the ring.
+func (th *modelThread) size() uint64 { return uint64(EventHead + 8*len(th.fields)) }
+
+func (th *modelThread) eventWord() uint64 {
+	return uint64(EventWord(th.site, th.size(), EventHead))<<32 | KindEvent<<WordKind | th.time&WordClock
 }
 
-func (th *modelThread) seqCommit() {
-	*th.word(th.cpu, RingReserved) = th.old + uint64(th.m.size(th.site))
-	th.ring, th.inSeq, th.step = th.cpu, false, th.storeTime
+func (th *modelThread) do(steps ...func()) { th.steps = append(th.steps, steps...) }
+
+// store adds the store of a word as a step.
+func (th *modelThread) store(cpu int, pos uint64, value func() uint64) {
+	th.do(func() { *th.at(cpu, pos) = value() })
 }
 
-// The steps with lock, 1 to 4. The thread may be on another CPU after any of them.
+func is(value uint64) func() uint64 { return func() uint64 { return value } }
 
-func (th *modelThread) load() {
+// heads adds steps 4 and 5 but for the fields.
+func (th *modelThread) heads(cpu int) {
+	if th.begins {
+		start := th.context - PacketHead
+		th.store(cpu, start+PacketBefore, is(th.old))
+		th.store(cpu, start+PacketPosition, is(start))
+		th.store(cpu, start+PacketBegin, is(th.time))
+		th.store(cpu, start+PacketLost, func() uint64 { return *th.word(cpu, RingDropped) })
+		if start != th.old {
+			th.store(cpu, th.old, is((start-th.old)<<32|KindFiller<<WordKind))
+		}
+		th.store(cpu, start, is(PacketMagic))
+	}
+	th.store(cpu, th.context+ContextTime, is(th.time))
+	th.store(cpu, th.context, is(th.size()<<32|KindContext<<WordKind|th.time&WordClock))
+	th.store(cpu, th.event, is(WordPending|th.eventWord()>>32<<32))
+	th.store(cpu, th.event, is(WordPending|th.eventWord()))
+	th.store(cpu, th.context+ContextThread, is(th.id))
+}
+
+// hit is sequence A.
+func (th *modelThread) hit() {
+	cpu := th.cpu
+	th.steps, th.again = nil, th.locked
+	th.do(func() {
+		th.time = th.m.now
+	}, func() {
+		if *th.word(cpu, RingThread) != th.id {
+			th.slow()
+		}
+	}, func() {
+		if *th.word(cpu, RingEpoch) != th.time>>WordKind {
+			th.slow()
+		}
+	}, func() {
+		if th.old = *th.word(cpu, RingReserved); th.old < *th.word(cpu, RingFrom) {
+			th.slow()
+		}
+	}, func() {
+		if th.old+th.size() > *th.word(cpu, RingLimit) {
+			th.slow()
+		}
+	}, func() {
+		*th.at(cpu, th.old) = WordPending | th.eventWord()
+	}, func() {
+		th.event = th.old
+		*th.word(cpu, RingReserved) = th.old + th.size()
+		th.m.Compact++
+		th.reserved(cpu)
+	})
+}
+
+// slow is sequence S. It can be aborted before its first step.
+func (th *modelThread) slow() {
+	cpu := th.cpu
+	th.steps, th.again = nil, th.locked
+	th.do(func() {
+		th.time = th.m.now
+	}, func() {
+		*th.word(cpu, RingFrom) = ^uint64(0)
+	}, func() {
+		*th.word(cpu, RingThread) = th.id
+	}, func() {
+		*th.word(cpu, RingEpoch) = th.time >> WordKind
+	}, func() {
+		if th.old = *th.word(cpu, RingReserved); !th.place(cpu) {
+			th.lost()
+			*th.word(cpu, RingDropped) += 1
+			return
+		}
+		end := th.event + th.size()
+		th.do(func() { *th.word(cpu, RingFrom) = end })
+		th.heads(cpu)
+		th.do(func() {
+			*th.word(cpu, RingLimit) = (end + modelSub - 1) &^ (modelSub - 1)
+		}, func() {
+			*th.word(cpu, RingReserved) = end
+			th.reserved(cpu)
+		})
+	})
+}
+
+// locked is the protocol with lock. The thread may be on another CPU after any step.
+func (th *modelThread) locked() {
 	cpu := th.cpu + modelCPUs
-	th.old = *th.word(cpu, RingReserved)
-	th.step = func() { th.checkRoom(cpu) }
+	th.steps, th.again = nil, nil
+	th.do(func() {
+		th.old = *th.word(cpu, RingReserved)
+	}, func() {
+		switch {
+		case th.place(cpu):
+		case *th.word(cpu, RingReserved) == th.old:
+			th.lost()
+			*th.word(cpu, RingDropped) += 1
+		default:
+			th.m.Refused++
+			th.locked()
+		}
+	}, func() {
+		th.time = th.m.now
+	}, func() {
+		if *th.word(cpu, RingReserved) != th.old {
+			th.m.Refused++
+			th.locked()
+			return
+		}
+		*th.word(cpu, RingReserved) = th.event + th.size()
+		th.heads(cpu)
+		th.ring = cpu
+		th.complete(cpu)
+	})
 }
 
-func (th *modelThread) checkRoom(cpu int) {
-	switch {
-	case !th.full(cpu):
-		th.step = func() { th.time, th.step = th.m.now, func() { th.exchange(cpu) } }
-	case *th.word(cpu, RingReserved) == th.old:
-		th.lost()
-	default:
-		th.m.Refused++
-		th.step = th.load
+// reserved is what follows the commit of a sequence.
+func (th *modelThread) reserved(cpu int) {
+	th.again, th.steps = nil, nil
+	th.ring = cpu
+	th.complete(cpu)
+}
+
+// complete adds the stores of the fields, and step 6.
+func (th *modelThread) complete(cpu int) {
+	for i, f := range th.fields {
+		if f != 0 {
+			th.store(cpu, th.event+EventHead+8*uint64(i), is(f))
+		}
 	}
-}
-
-func (th *modelThread) exchange(cpu int) {
-	if *th.word(cpu, RingReserved) != th.old {
-		th.m.Refused++
-		th.step = th.load
-		return
-	}
-	*th.word(cpu, RingReserved) += uint64(th.m.size(th.site))
-	th.ring, th.step = cpu, th.storeSize
-}
-
-func (th *modelThread) storeSize() {
-	th.store(0, th.pending())
-	th.step = th.storeTime
-}
-
-// Steps 5 and 6.
-
-func (th *modelThread) storeTime() {
-	th.store(RecTSC, th.time)
-	th.step = func() {
-		th.store(RecThread, th.id)
-		th.step = func() { th.storeField(0) }
-	}
-}
-
-func (th *modelThread) storeField(n int) {
-	if n == len(th.fields) {
-		th.store(0, uint64(th.m.size(th.site))|uint64(th.site+1)<<32)
+	th.do(func() {
+		*th.at(cpu, th.event) &^= WordPending
 		key := th.time<<3 | th.id
 		if th.m.want[key] != nil {
 			th.m.t.Error("BUG: a thread has two records of one time")
 		}
 		th.m.want[key] = th.fields
 		th.m.Complete++
-		th.step = nil
-		return
-	}
-	if th.fields[n] != 0 {
-		th.store(RecHeader+8*uint64(n), th.fields[n])
-	}
-	th.step = func() { th.storeField(n + 1) }
+	})
 }
 
 // check ends all threads and compares what the reader finds.
@@ -351,14 +468,16 @@ func (m *model) compare(rec record, last *uint64) error {
 	return nil
 }
 
-// checkFree: the room of a ring is zero, but for the size that an aborted sequence leaves for the next.
+// checkFree: the room of a ring is zero, but for the heads that an aborted sequence leaves for the next: at reserved, and
+// where the next sub-buffer begins.
 func (m *model) checkFree(n int) {
-	data := m.s.mem[m.s.g.RingOffset(n)+RingData:][:PageSize]
-	next := *m.s.word(m.s.g.RingOffset(n) + RingReserved) & (PageSize - 1)
-	if binary.LittleEndian.Uint32(data[next:])&RecPending != 0 && n < modelCPUs {
-		clear(data[next : next+8])
+	data := m.s.mem[m.s.g.RingOffset(n)+RingData:][:2*PageSize]
+	if next := *m.s.word(m.s.g.RingOffset(n) + RingReserved); n < modelCPUs {
+		start := (next + modelSub - 1) &^ (modelSub - 1)
+		clear(data[next&(PageSize-1):][:ContextSize+EventHead])
+		clear(data[start&(PageSize-1):][:PacketHead+ContextSize+EventHead])
 	}
-	for i, b := range data {
+	for i, b := range data[:PageSize] {
 		if b != 0 {
 			m.t.Errorf("ring %d: byte %d of the free room is %#x", n, i, b)
 			return

@@ -1,7 +1,6 @@
 package ring
 
 import (
-	"encoding/binary"
 	"sync/atomic"
 	"unsafe"
 )
@@ -40,12 +39,17 @@ type ringReader struct {
 	data     unsafe.Pointer // size bytes, and then their mirror or the spare room
 	size     uint64
 	spare    uint64 // shape.spare
+	sub      uint64 // SubSize
 	reserved *uint64
+	writer   *uint64 // RingThread
 	consumed *uint64
 	pos      uint64
-	tsc      uint64 // of the last record consumed; Recover compares with it
-	stats    Stats
-	_        [64]byte // rings are drained by different goroutines
+	// time and thread of the last context; known: there is one.
+	time, thread uint64
+	known        bool
+	last         uint64 // time of the last record; Recover compares with it
+	stats        Stats
+	_            [64]byte // rings are drained by different goroutines
 }
 
 // NewReader returns the reader of s. There must be one at a time.
@@ -62,7 +66,9 @@ func NewReader(s *Shared) *Reader {
 			data:     unsafe.Pointer(&s.mem[off+RingData]),
 			size:     s.g.size(),
 			spare:    s.g.spare(),
+			sub:      SubSize(s.g.size()),
 			reserved: s.word(off + RingReserved),
+			writer:   s.word(off + RingThread),
 			consumed: s.word(off + RingConsumed),
 		}
 		r.rings[cpu].pos = atomic.LoadUint64(r.rings[cpu].consumed) &^ 7
@@ -102,106 +108,141 @@ func (r *Reader) Stats() Stats {
 // more closely would cost them a cache miss for every record.
 func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	rr := &r.rings[cpu]
-	reserved := atomic.LoadUint64(rr.reserved)
-	limit := reserved - rr.pos
+	limit := atomic.LoadUint64(rr.reserved) - rr.pos
 	if limit > rr.size || limit&7 != 0 {
 		return dst, rr.resync()
 	}
-	for {
-		run := r.committed(rr, limit)
-		if run.n > 0 {
-			dst = rr.take(run, dst)
-		} else if atomic.LoadUint64(rr.consumed) != rr.pos { // the program overwrote it
-			rr.advance(0)
-		}
-		limit -= run.n
-		switch {
-		case run.damaged:
-			return dst, rr.resync()
-		case limit == 0:
-			return dst, Empty
-		case !run.wrapped:
-			return dst, Pending
-		}
-	}
-}
-
-// take appends a run to dst and frees its room.
-func (rr *ringReader) take(run run, dst []byte) []byte {
-	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
-	data := unsafe.Slice((*byte)(at), run.n)
-	dst = append(dst, data...)
-	rr.tsc = binary.LittleEndian.Uint64(data[run.last+RecTSC:])
-	clear(data)
-	rr.stats.Records += run.records
-	rr.stats.Bytes += run.n
-	rr.advance(run.n)
-	return dst
-}
-
-// run is a run of committed records.
-type run struct {
-	n       uint64 // bytes
-	last    uint64 // offset of its last record
-	records uint64
-	damaged bool // it ends in bytes that no writer can have written
-	wrapped bool // it ends at the end of the data and continues at the start
-}
-
-// committed measures the run of committed records at the reader's position.
-func (r *Reader) committed(rr *ringReader, limit uint64) (run run) {
-	start := rr.pos & (rr.size - 1)
-	at := unsafe.Add(rr.data, start)
-	for run.n < limit {
-		if rr.spare > 0 && start+run.n >= rr.size {
-			run.wrapped = true
+	n, cleared, before := uint64(0), uint64(0), len(dst)
+	var size uint64
+	for n < limit {
+		size, dst = r.read(rr, rr.pos+n, limit-n, dst)
+		if size == 0 || size == damaged {
 			break
 		}
-		word := atomic.LoadUint64((*uint64)(unsafe.Add(at, run.n)))
+		n += size
+		if rr.spare > 0 && (rr.pos+cleared)&(rr.size-1)+n-cleared >= rr.size {
+			rr.clear(cleared, n)
+			cleared = n
+		}
+	}
+	rr.clear(cleared, n)
+	rr.stats.Bytes += uint64(len(dst) - before)
+	if n > 0 || atomic.LoadUint64(rr.consumed) != rr.pos { // else the program overwrote it
+		rr.advance(n)
+	}
+	switch {
+	case n == limit:
+		return dst, Empty
+	case size == damaged:
+		return dst, rr.resync()
+	}
+	return dst, Pending
+}
+
+// clear zeroes bytes from from to to behind the reader's position.
+func (rr *ringReader) clear(from, to uint64) {
+	at := unsafe.Add(rr.data, (rr.pos+from)&(rr.size-1))
+	clear(unsafe.Slice((*byte)(at), to-from))
+}
+
+// damaged is the size of what no writer can have written.
+const damaged = ^uint64(0)
+
+// read reads what is at a position and appends it to dst if it is an event. It returns its size in the ring: 0 if it is
+// not complete.
+func (r *Reader) read(rr *ringReader, pos, limit uint64, dst []byte) (uint64, []byte) {
+	at := unsafe.Add(rr.data, pos&(rr.size-1))
+	word := atomic.LoadUint64((*uint64)(at))
+	switch word >> WordKind & 31 {
+	case 0:
 		if word == 0 {
-			break
+			return 0, dst
 		}
-		if pendingSize(word, limit-run.n) != 0 {
-			break
+	case KindEvent:
+		site, head, size := r.event(rr, pos, word, limit)
+		switch {
+		case size == 0 || word&WordPending == 0 && !rr.known:
+			return damaged, dst
+		case word&WordPending != 0:
+			return 0, dst
 		}
-		size := r.recordSize(word, limit-run.n)
-		if size == 0 || rr.spare > 0 && start+run.n+size > rr.size+rr.spare {
-			run.damaged = true
-			break
+		rr.last = rr.time&^WordClock | word&WordClock
+		dst = appendRecord(dst, site, rr.last, rr.thread, unsafe.Slice((*byte)(unsafe.Add(at, head)), size-head))
+		rr.stats.Records++
+		return size, dst
+	case KindContext:
+		size := contextSize(word, limit)
+		if size == 0 {
+			return damaged, dst
 		}
-		run.last = run.n
-		run.n += size
-		run.records++
+		behind := atomic.LoadUint64((*uint64)(unsafe.Add(at, ContextSize)))
+		if behind == 0 || behind&WordPending != 0 {
+			return 0, dst
+		}
+		rr.context(pos)
+		return ContextSize, dst
+	case KindFiller:
+		if size := rr.fillerSize(pos, word, limit); size > 0 {
+			return size, dst
+		}
+	case PacketMagic >> WordKind:
+		if rr.isPacket(pos, word, limit) {
+			rr.known = false
+			return PacketHead, dst
+		}
 	}
-	return run
+	return damaged, dst
 }
 
-// recordSize checks a header word and returns the record's size, or 0 if no writer can have written it.
-func (r *Reader) recordSize(word, limit uint64) uint64 {
-	size, site := word&0xffffffff, word>>32-1
-	if site >= r.sites {
-		return 0
+// event checks the word of an event and returns its site and the sizes of its head and of the whole; 0 if no writer can
+// have written it.
+func (r *Reader) event(rr *ringReader, pos, word, limit uint64) (site uint32, head, size uint64) {
+	site, head, size = uint32(word>>32)&(1<<siteBits-1), EventHead, word>>sizeShift&(1<<sizeBits-1)*8
+	if size == 0 && limit > EventHead {
+		head = 2 * EventHead
+		size = atomic.LoadUint64((*uint64)(unsafe.Add(rr.data, pos&(rr.size-1)+EventHead)))
+	}
+	if uint64(site) >= r.sites || size < head || size&7 != 0 || size > limit || rr.spare > 0 && pos&(rr.size-1)+size > rr.size+rr.spare {
+		return site, head, 0
 	}
 	if want := uint64(r.sizes[site]); want != 0 {
-		if short := uint64(r.short[site]); size != want && (short == 0 || size != short) {
-			return 0
+		if record := size - head + RecHeader; record != want && (r.short[site] == 0 || record != uint64(r.short[site])) {
+			return site, head, 0
 		}
-	} else if size < RecHeader || size&7 != 0 {
-		return 0
 	}
-	if size > limit {
+	return site, head, size
+}
+
+// contextSize is the size of the event that the word of a context names, 0 if it cannot be.
+func contextSize(word, limit uint64) uint64 {
+	size := word >> 32
+	if size < EventHead || size&7 != 0 || size > limit || limit-size < ContextSize {
 		return 0
 	}
 	return size
 }
 
-// pendingSize is the size of a record that is still being written, or 0 if the word is not the first of such a record.
-func pendingSize(word, limit uint64) uint64 {
-	size := word &^ RecPending
-	if word&RecPending == 0 || size < RecHeader || size&7 != 0 || size > limit {
-		return 0
+// context makes the context at a position that of the events behind it.
+func (rr *ringReader) context(pos uint64) {
+	at := unsafe.Add(rr.data, pos&(rr.size-1)) // near the end of the data it may go on behind it
+	rr.time = atomic.LoadUint64((*uint64)(unsafe.Add(at, ContextTime)))
+	rr.thread = atomic.LoadUint64((*uint64)(unsafe.Add(at, ContextThread)))
+	rr.known = true
+}
+
+func (rr *ringReader) fillerSize(pos, word, limit uint64) uint64 {
+	if size := word >> 32; size < rr.sub && size&7 == 0 && size <= limit && (pos+size)&(rr.sub-1) == 0 {
+		return size
 	}
-	return size
+	return 0
+}
+
+func (rr *ringReader) isPacket(pos, word, limit uint64) bool {
+	return word == PacketMagic && pos&(rr.sub-1) == 0 && limit >= PacketHead && rr.wordAt(pos+PacketPosition) == pos
+}
+
+func (rr *ringReader) wordAt(pos uint64) uint64 {
+	return atomic.LoadUint64((*uint64)(unsafe.Add(rr.data, pos&(rr.size-1))))
 }
 
 // advance returns n zeroed bytes to the writers. x86 keeps the order of stores, so a writer that reads the new
@@ -215,6 +256,8 @@ func (rr *ringReader) advance(n uint64) {
 // progress may damage the ring once more; then it is emptied again.
 func (rr *ringReader) resync() State {
 	rr.stats.Corrupt++
+	rr.known = false
+	atomic.StoreUint64(rr.writer, 0)
 	clear(unsafe.Slice((*byte)(rr.data), rr.size+rr.spare))
 	reserved := atomic.LoadUint64(rr.reserved)
 	if reserved&7 != 0 {

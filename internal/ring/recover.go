@@ -1,12 +1,9 @@
 package ring
 
-import (
-	"sync/atomic"
-	"unsafe"
-)
+import "sync/atomic"
 
-// Recover drains the rest of a ring after all writers have died. A writer that dies leaves a record with RecPending,
-// or, with lock between reservation and size, a hole. Recover passes over both and counts them as torn.
+// Recover drains the rest of a ring after all writers have died. A writer that dies leaves an event with WordPending,
+// or, with lock between reservation and context, a hole. Recover passes over both and counts them as torn.
 func (r *Reader) Recover(cpu int, dst []byte) []byte {
 	rr := &r.rings[cpu]
 	for {
@@ -16,7 +13,7 @@ func (r *Reader) Recover(cpu int, dst []byte) []byte {
 		if state == Empty {
 			return dst
 		}
-		if rr.pos == before && !rr.skipFiller() {
+		if rr.pos == before && !r.skipFiller(rr) {
 			r.skipHole(rr)
 		}
 	}
@@ -25,20 +22,34 @@ func (r *Reader) Recover(cpu int, dst []byte) []byte {
 // Reserved is what writers have reserved so far in a ring: a position for SkipBefore.
 func (r *Reader) Reserved(cpu int) uint64 { return atomic.LoadUint64(r.rings[cpu].reserved) }
 
-// SkipBefore moves past the record at the reader's position, if it has RecPending and was reserved before a position: its
+// SkipBefore moves past the event at the reader's position, if it has WordPending and was reserved before a position: its
 // writer will not complete it. Other writers may go on.
 func (r *Reader) SkipBefore(cpu int, end uint64) bool {
 	rr := &r.rings[cpu]
-	return int64(end-rr.pos) > 0 && rr.skipFiller()
+	return int64(end-rr.pos) > 0 && r.skipFiller(rr)
 }
 
-// skipFiller moves past the record at the reader's position if it has RecPending: it reports whether it has.
-func (rr *ringReader) skipFiller() bool {
+// skipFiller moves past the event at the reader's position if it is not complete: it reports whether it is one. The
+// context before it may be that of events behind it too: it was complete before these were written.
+func (r *Reader) skipFiller(rr *ringReader) bool {
 	limit := atomic.LoadUint64(rr.reserved) - rr.pos
 	if limit == 0 || limit > rr.size {
 		return false
 	}
-	size := pendingSize(rr.wordAt(0), limit)
+	word, size := rr.wordAt(rr.pos), uint64(0)
+	switch {
+	case word>>WordKind&31 == KindEvent && word&WordPending != 0:
+		_, _, size = r.event(rr, rr.pos, word, limit)
+	case word>>WordKind&31 == KindContext:
+		behind := rr.wordAt(rr.pos + ContextSize)
+		if size = contextSize(word, limit); size != 0 && behind != 0 && behind&WordPending == 0 {
+			size = 0
+		}
+		if size != 0 {
+			size += ContextSize
+			rr.context(rr.pos)
+		}
+	}
 	if size == 0 || rr.spare > 0 && rr.pos&(rr.size-1)+size > rr.size+rr.spare {
 		return false
 	}
@@ -48,13 +59,12 @@ func (rr *ringReader) skipFiller() bool {
 
 // skip frees n bytes in which this number of records was being written.
 func (rr *ringReader) skip(n, torn uint64) {
-	at := unsafe.Add(rr.data, rr.pos&(rr.size-1))
-	clear(unsafe.Slice((*byte)(at), n))
+	rr.clear(0, n)
 	rr.stats.Torn += torn
 	rr.advance(n)
 }
 
-// skipHole moves past the hole at the reader's position. Records with RecPending behind it count as its end, like complete
+// skipHole moves past the hole at the reader's position. Events with WordPending behind it count as its end, like complete
 // ones.
 func (r *Reader) skipHole(rr *ringReader) {
 	limit := atomic.LoadUint64(rr.reserved) - rr.pos
@@ -68,91 +78,123 @@ func (r *Reader) skipHole(rr *ringReader) {
 	rr.skip(n, torn)
 }
 
-// holeBySizes finds the end of a hole, which must consist of whole records of the known sizes, each with a zero
-// first word. It returns the length and the minimum number of records, or 0 if sizes are unknown or do not fit.
+// holeBySizes finds the end of a hole, which must consist of whole events of the known sizes, each with a context that
+// begins with a zero word. It returns the length and the minimum number of events, or 0 if sizes are unknown or do not
+// fit.
 func (r *Reader) holeBySizes(rr *ringReader, limit uint64) (n, torn uint64) {
 	sizes := r.distinctSizes()
 	if len(sizes) == 0 {
 		return 0, 0
 	}
-	// records[i] is the minimum number of records that fill i*8 bytes, plus one; 0 means impossible.
-	records := make([]uint32, limit/8+1)
-	records[0] = 1
+	// events[i] is the minimum number of events that fill i*8 bytes, plus one; 0 means impossible.
+	events := make([]uint32, limit/8+1)
+	events[0] = 1
 	for off := uint64(0); off < limit; off += 8 {
-		count := records[off/8]
+		count := events[off/8]
 		if count == 0 {
 			continue
 		}
-		if rr.wordAt(off) != 0 {
+		if rr.wordAt(rr.pos+off) != 0 {
 			if off > 0 && r.chained(rr, off, limit) {
 				return off, uint64(count - 1)
 			}
-			continue // inside a hole: no record starts here
+			continue // inside a hole: nothing starts here
 		}
 		for _, size := range sizes {
-			if end := off + size; end <= limit && (records[end/8] == 0 || records[end/8] > count+1) {
-				records[end/8] = count + 1
+			if end := off + rr.room(rr.pos+off, size); end <= limit && (events[end/8] == 0 || events[end/8] > count+1) {
+				events[end/8] = count + 1
 			}
 		}
 	}
-	if count := records[limit/8]; count > 0 {
+	if count := events[limit/8]; count > 0 {
 		return limit, uint64(count - 1)
 	}
 	return 0, 0
 }
 
-// holeByScan looks for the next header at every 8 bytes.
+// room is what a reservation with lock at pos takes for an event of this size: with a context, and maybe the start of a
+// sub-buffer.
+func (rr *ringReader) room(pos, size uint64) uint64 {
+	size += ContextSize
+	if PacketHead+size <= rr.sub && (pos-1)&(rr.sub-1) <= rr.sub-1-size {
+		return size
+	}
+	return -pos&(rr.sub-1) + PacketHead + size
+}
+
+// holeByScan looks for the next head at every 8 bytes.
 func (r *Reader) holeByScan(rr *ringReader, limit uint64) uint64 {
 	for off := uint64(8); off < limit; off += 8 {
-		if rr.wordAt(off) != 0 && r.chained(rr, off, limit) {
+		if rr.wordAt(rr.pos+off) != 0 && r.chained(rr, off, limit) {
 			return off
 		}
 	}
 	return limit
 }
 
-// maxDelay is the maximum time, in TSC ticks, by which a record may be older than its predecessor in the ring: the
+// maxDelay is the maximum time, in TSC ticks, by which an event may be older than its predecessor in the ring: the
 // counters of processors may differ.
 const maxDelay = 1 << 38
 
-// chained reports whether a record at off has a possible time and is followed by the end, another header or a
-// hole. Field data may look like a header, but rarely leads to another one.
+// chained reports whether what is at off can follow a hole: it can be the first of a reservation, and leads to another,
+// to a hole or to the end. Field data may look like it, but rarely leads to more of it.
 func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
-	word := rr.wordAt(off)
-	size := pendingSize(word, limit-off)
-	pending := size != 0
-	if !pending {
-		size = r.recordSize(word, limit-off)
+	pos := rr.pos + off
+	limit -= off
+	word := rr.wordAt(pos)
+	switch word >> WordKind & 31 {
+	case PacketMagic >> WordKind:
+		return rr.isPacket(pos, word, limit)
+	case KindFiller:
+		n := rr.fillerSize(pos, word, limit)
+		return n > 0 && (n == limit || r.begins(rr, pos+n, limit-n))
+	case KindContext:
+		n := contextSize(word, limit)
+		if n == 0 {
+			return false
+		}
+		time := rr.wordAt(pos + ContextTime)
+		if r.clock == ClockNone && time != 0 || r.clock != ClockNone && (time == 0 || time+maxDelay < rr.last) {
+			return false
+		}
+		if event := rr.wordAt(pos + ContextSize); event != 0 && event&WordPending == 0 {
+			if _, _, size := r.event(rr, pos+ContextSize, event, limit-ContextSize); size != n || event>>WordKind&31 != KindEvent {
+				return false
+			}
+		}
+		n += ContextSize
+		return n == limit || r.begins(rr, pos+n, limit-n)
 	}
-	if size == 0 {
-		return false
-	}
-	tsc := rr.wordAt(off + RecTSC)
-	if pending && tsc == 0 {
-		// Its writer died before it stored the time.
-	} else if r.clock == ClockNone && tsc != 0 || r.clock != ClockNone && (tsc == 0 || tsc+maxDelay < rr.tsc) {
-		return false
-	}
-	next := off + size
-	if next == limit || rr.wordAt(next) == 0 {
-		return true
-	}
-	return r.recordSize(rr.wordAt(next), limit-next) != 0 || pendingSize(rr.wordAt(next), limit-next) != 0
+	return false
 }
 
-func (rr *ringReader) wordAt(off uint64) uint64 {
-	return atomic.LoadUint64((*uint64)(unsafe.Add(rr.data, rr.pos&(rr.size-1)+off)))
+// begins reports whether a head or a hole can be at pos.
+func (r *Reader) begins(rr *ringReader, pos, limit uint64) bool {
+	word := rr.wordAt(pos)
+	switch word >> WordKind & 31 {
+	case 0:
+		return word == 0
+	case KindEvent:
+		_, _, size := r.event(rr, pos, word, limit)
+		return size != 0
+	case KindContext:
+		return contextSize(word, limit) != 0
+	case KindFiller:
+		return rr.fillerSize(pos, word, limit) != 0
+	}
+	return rr.isPacket(pos, word, limit)
 }
 
-// distinctSizes lists the record sizes, or returns nil if a site's size is unknown.
+// distinctSizes lists the sizes of events, or returns nil if a site's size is unknown.
 func (r *Reader) distinctSizes() []uint64 {
 	var sizes []uint64
-	seen := map[uint32]bool{}
+	seen := map[uint64]bool{}
 	for site := range r.sizes {
-		for _, size := range []uint32{r.sizes[site], r.short[site]} {
-			if size != 0 && !seen[size] {
+		head := HeadOf(uint64(max(r.sizes[site], r.short[site])))
+		for _, record := range []uint32{r.sizes[site], r.short[site]} {
+			if size := uint64(record) - RecHeader + head; record != 0 && !seen[size] {
 				seen[size] = true
-				sizes = append(sizes, uint64(size))
+				sizes = append(sizes, size)
 			}
 		}
 	}

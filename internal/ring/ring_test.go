@@ -345,8 +345,8 @@ func TestRecover(t *testing.T) {
 			holes := uint64(0)
 			for i := range uint64(60) {
 				site := rnd.IntN(2)
-				// Field data that looks like a header, to mislead the search.
-				fake := uint64(RecHeader+8*sizes[rnd.IntN(2)]) | uint64(1+rnd.IntN(2))<<32
+				// Field data that looks like a head, to mislead the search.
+				fake := uint64(EventHead+8*sizes[rnd.IntN(2)])<<32 | KindContext<<WordKind
 				if !known {
 					fake = rnd.Uint64() | 1<<63
 				}
@@ -360,13 +360,16 @@ func TestRecover(t *testing.T) {
 				}
 				if rnd.IntN(4) == 0 { // dies
 					room := w[site].reserve(0, uint64(RecHeader+8*size))
-					if room == 0 {
+					if room == nil {
 						continue
 					}
 					holes++
-					if rnd.IntN(2) == 0 {
-						*at(room + RecTSC) = 1<<44 + i
-						*at(room + RecHeader) = fake
+					switch rnd.IntN(3) {
+					case 0:
+						w[site].heads(room, 1<<44+i, 1)
+						fallthrough
+					case 1:
+						*at(room.field(w[site], 0)) = fake
 					}
 					continue
 				}
@@ -423,7 +426,11 @@ func TestPending(t *testing.T) {
 	if buf, st = r.Drain(0, buf); len(buf) != RecHeader || st != Pending {
 		t.Fatalf("%d bytes, state %v", len(buf), st)
 	}
-	atomic.StoreUint64(at(room), RecHeader|1<<32)
+	w.heads(room, 2, 1)
+	if buf, st = r.Drain(0, buf); len(buf) != RecHeader || st != Pending {
+		t.Fatalf("%d bytes, state %v", len(buf), st)
+	}
+	w.commit(room)
 	if buf, st = r.Drain(0, buf); len(buf) != 3*RecHeader || st != Empty {
 		t.Fatalf("%d bytes, state %v", len(buf), st)
 	}

@@ -75,40 +75,98 @@ func (w *writer) count(cpu, counter int) {
 	atomic.AddUint64(at(w.l.Counters+uint64(cpu)*w.l.CounterStride+uint64(counter)*w.l.CounterStep), 1)
 }
 
-// reserve is steps 1 and 2: it returns the address of the room, 0 when the ring is full.
-func (w *writer) reserve(cpu int, size uint64) uint64 {
-	ring := w.l.Rings + uint64(cpu)&uint64(w.l.CPUMask)*w.l.RingStride
+// room is what a writer has reserved.
+type room struct {
+	ring          uint64
+	old, pos, end uint64 // pos: of the context
+	size, head    uint64 // of the event
+	word          uint32
+}
+
+func (r *room) at(w *writer, pos uint64) uint64 { return r.ring + RingData + pos&(w.l.RingSize-1) }
+
+// reserve is steps 1 to 3, for a record of this size; nil when the ring is full.
+func (w *writer) reserve(cpu int, record uint64) *room {
+	ring, sub := w.l.Rings+uint64(cpu)&uint64(w.l.CPUMask)*w.l.RingStride, SubSize(w.l.RingSize)
+	r := &room{ring: ring, head: HeadOf(record)}
+	r.size = record - RecHeader + r.head
+	r.word = EventWord(w.l.SiteID, r.size, r.head)
+	need := ContextSize + r.size
 	for {
 		old := atomic.LoadUint64(at(ring + RingReserved))
+		r.old, r.pos, r.end = old, old, old+need
 		w.pause()
-		if old+size-atomic.LoadUint64(at(ring+RingConsumed)) > w.l.RingSize {
-			if atomic.LoadUint64(at(ring+RingReserved)) != old {
-				continue
+		if PacketHead+need > sub || (old-1)&(sub-1) > sub-1-need {
+			start := (old + sub - 1) &^ (sub - 1)
+			r.pos = start + PacketHead
+			r.end = r.pos + need
+			if start+(PacketHead+need+sub-1)&^(sub-1)-atomic.LoadUint64(at(ring+RingConsumed)) > w.l.RingSize {
+				if atomic.LoadUint64(at(ring+RingReserved)) != old {
+					continue
+				}
+				w.count(cpu, CounterLost)
+				atomic.AddUint64(at(ring+RingDropped), 1)
+				return nil
 			}
-			w.count(cpu, CounterLost)
-			return 0
 		}
 		w.pause()
-		if atomic.CompareAndSwapUint64(at(ring+RingReserved), old, old+size) {
-			return ring + RingData + old&(w.l.RingSize-1)
+		if atomic.CompareAndSwapUint64(at(ring+RingReserved), old, r.end) {
+			return r
 		}
 	}
 }
 
+// heads is steps 4 and 5 but for the fields.
+func (w *writer) heads(r *room, time, thread uint64) {
+	if r.pos != r.old {
+		start := r.pos - PacketHead
+		p := r.at(w, start)
+		*at(p + PacketBefore), *at(p + PacketPosition), *at(p + PacketBegin) = r.old, start, time
+		*at(p + PacketLost) = *at(r.ring + RingDropped)
+		w.pause()
+		if start != r.old {
+			atomic.StoreUint64(at(r.at(w, r.old)), (start-r.old)<<32|KindFiller<<WordKind)
+			w.pause()
+		}
+		atomic.StoreUint64(at(p), PacketMagic)
+		w.pause()
+	}
+	c := r.at(w, r.pos)
+	*at(c + ContextTime) = time
+	w.pause()
+	atomic.StoreUint64(at(c), r.size<<32|KindContext<<WordKind|time&WordClock)
+	w.pause()
+	if r.head > EventHead {
+		*at(c + ContextSize + EventHead) = r.size
+	}
+	atomic.StoreUint64(at(c+ContextSize), WordPending|uint64(r.word)<<32|KindEvent<<WordKind|time&WordClock)
+	w.pause()
+	*at(c + ContextThread) = thread
+}
+
+// field is the address of a field.
+func (r *room) field(w *writer, n int) uint64 {
+	return r.at(w, r.pos) + ContextSize + r.head + 8*uint64(n)
+}
+
+// commit is step 6.
+func (w *writer) commit(r *room) {
+	word := at(r.at(w, r.pos) + ContextSize)
+	atomic.StoreUint64(word, *word&^WordPending)
+}
+
 // write makes a record; false when the ring was full.
 func (w *writer) write(cpu int, tsc, thread uint64, fields ...uint64) bool {
-	size := RecHeader + 8*uint64(len(fields))
-	room := w.reserve(cpu, size)
-	if room == 0 {
+	r := w.reserve(cpu, RecHeader+8*uint64(len(fields)))
+	if r == nil {
 		return false
 	}
 	w.pause()
-	*at(room + RecTSC) = tsc
-	*at(room + RecThread) = thread
+	w.heads(r, tsc, thread)
 	for i, f := range fields {
-		*at(room + RecHeader + 8*uint64(i)) = f
+		*at(r.field(w, i)) = f
 		w.pause()
 	}
-	atomic.StoreUint64(at(room), size|uint64(w.l.SiteID+1)<<32)
+	w.commit(r)
 	return true
 }

@@ -105,9 +105,9 @@ func (tr *axTrial) verifyFrame(out *caseOut) error {
 			return slices.Contains(tr.layout.Missing, x.Num)
 		})
 	}
-	var rec []byte
-	if out.RecLen > 0 {
-		rec = out.Rec[:out.RecLen]
+	rec, err := tr.record(out)
+	if err != nil {
+		return err
 	}
 	if d := axgen.Diff(&want, m, tr.layout, rec, out.Counters, out.Vars[:]); d != "" {
 		return fmt.Errorf("interpreter: %s", d)

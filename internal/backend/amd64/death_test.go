@@ -97,6 +97,7 @@ func deathTrials(t *testing.T, e *executor, r *rand.Rand, state *irgen.State) []
 			x.in.MXCSR = uint64(s.MXCSR)
 			x.in.RingPos = 8 * uint64(r.Intn(1<<20))
 			x.in.Consumed = x.in.RingPos
+			x.in.Ready = listed * uint64(r.Intn(2))
 			*e.input(e.n) = x.in
 			e.n++
 			trials = append(trials, &x)
@@ -118,24 +119,40 @@ func (c *Code) instructions() (pcs []uint64) {
 
 // leftover classifies what is in the ring.
 func (tr *trial) leftover(out *caseOut) (leftover, error) {
-	const size = 40
+	const size = 24
 	if out.BadMem != 0 {
 		return 0, fmt.Errorf("memory changed: %d", out.BadMem)
 	}
 	if out.RecLen == 0 {
 		return leavesNothing, nil
 	}
-	if out.RecLen != size {
-		return 0, fmt.Errorf("%d bytes reserved", out.RecLen)
+	b := out.Rec[:out.RecLen]
+	word := func() uint64 { return binary.LittleEndian.Uint64(b) }
+	pending := uint64(ring.EventWord(tr.cfg.Layout.SiteID, size, ring.EventHead)) | ring.WordPending>>32
+	if len(b) > size && word()>>ring.WordKind&31 == ring.KindFiller {
+		b = b[word()>>32:]
 	}
-	switch word := binary.LittleEndian.Uint64(out.Rec[:]); word {
-	case 0:
+	if len(b) > size && word() == ring.PacketMagic {
+		b = b[ring.PacketHead:]
+	}
+	if len(b) > size && word() != 0 {
+		if word()>>32 != size || word()>>ring.WordKind&31 != ring.KindContext {
+			return 0, fmt.Errorf("the context's word is %#x", word())
+		}
+		if b = b[ring.ContextSize:]; word() == 0 {
+			return leavesFiller, nil
+		}
+	}
+	switch {
+	case len(b) > size && word() == 0:
 		return leavesHole, nil
-	case size | ring.RecPending:
+	case len(b) != size:
+		return 0, fmt.Errorf("%d bytes reserved", len(b))
+	case word()>>32 == pending:
 		return leavesFiller, nil
-	case size | uint64(tr.cfg.Layout.SiteID+1)<<32:
+	case word()>>32 == pending&^(ring.WordPending>>32) && word()>>ring.WordKind&31 == ring.KindEvent:
 		return leavesRecord, nil
 	default:
-		return 0, fmt.Errorf("the first word is %#x", word)
+		return 0, fmt.Errorf("the event's word is %#x", word())
 	}
 }

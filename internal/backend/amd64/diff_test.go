@@ -198,6 +198,12 @@ func (tr *trial) thread(r *rand.Rand) {
 	if tr.cfg.Layout.Registered == 0 || r.Intn(8) == 0 {
 		return
 	}
+	if r.Intn(3) != 0 {
+		tr.in.Ready = 1
+		if tr.cfg.Clock == ring.ClockCoarse {
+			tr.in.Ready = coarseTime >> ring.WordKind
+		}
+	}
 	tr.state.Regs[x86.DwarfFSBase] = tcbAddr
 	if r.Intn(4) == 0 {
 		return
@@ -230,7 +236,7 @@ func (c *Code) inSequences() (pcs []uint64) {
 func (tr *trial) tooLarge() bool {
 	for _, b := range tr.p.Blocks {
 		for _, in := range b.Instrs {
-			if in.Op == ir.Reserve && in.Imm > ringSize {
+			if in.Op == ir.Reserve && in.Imm > ringSize-subSize-int64(ring.LargestEvent(ring.RecHeader)) {
 				return true
 			}
 		}
@@ -321,7 +327,8 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 	tr.state.MXCSR = uint32(in.MXCSR)
 	in.RingPos = uint64(r.Intn(1<<20)) * 8
 	in.Consumed = in.RingPos
-	if !tr.state.RecordRoom && !tr.tooLarge() {
+	if !tr.state.RecordRoom && !tr.tooLarge() { // room in a sub-buffer that was begun is free
+		in.RingPos &^= subSize - 1
 		in.Consumed = in.RingPos - ringSize + uint64(r.Intn(3))*8
 	}
 	in.Control_ = uint64(r.Intn(1 << 22))
@@ -391,9 +398,12 @@ func (tr *trial) verify(out *caseOut) error {
 	if out.BadMem != 0 {
 		return fmt.Errorf("memory changed: %d", out.BadMem)
 	}
-	var rec []byte
-	if out.RecLen > 0 {
-		rec = out.Rec[:out.RecLen]
+	rec, err := tr.record(out)
+	if err != nil {
+		return err
+	}
+	if out.Dropped > want.Counters[ring.CounterLost] { // programs count there too
+		return fmt.Errorf("%d dropped, %d lost", out.Dropped, want.Counters[ring.CounterLost])
 	}
 	if d := want.Diff(rec, out.Counters); d != "" {
 		return fmt.Errorf("%s", d)
@@ -404,19 +414,76 @@ func (tr *trial) verify(out *caseOut) error {
 	return nil
 }
 
-func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
-	size, site := binary.LittleEndian.Uint32(rec), binary.LittleEndian.Uint32(rec[4:])
-	if int(size) != len(rec) || site != tr.cfg.Layout.SiteID+1 {
-		return fmt.Errorf("header says size %d, site %d", size, site)
+// record is what a reader makes of what is in the ring, nil if nothing is.
+func (tr *trial) record(out *caseOut) ([]byte, error) {
+	if out.RecLen == 0 {
+		return nil, nil
 	}
+	b, pos := out.Rec[:out.RecLen], out.Pos
+	word := func(off int) uint64 { return binary.LittleEndian.Uint64(b[off:]) }
+	skip := func(n uint64) { b, pos = b[n:], pos+n }
+	kind := func() uint64 { return word(0) >> ring.WordKind & 31 }
+	if kind() == ring.KindFiller {
+		if skip(word(0) >> 32); pos%subSize != 0 {
+			return nil, fmt.Errorf("a filler ends at %#x", pos)
+		}
+	}
+	if pos%subSize == 0 {
+		if word(0) != ring.PacketMagic || word(ring.PacketPosition) != pos || word(ring.PacketBefore) != out.Pos || word(ring.PacketLost) != 0 {
+			return nil, fmt.Errorf("sub-buffer at %#x with head %x", pos, b[:ring.PacketHead])
+		}
+		if err := tr.verifyTime(word(ring.PacketBegin)); err != nil {
+			return nil, err
+		}
+		skip(ring.PacketHead)
+	}
+	time, thread, size := uint64(1<<60), tr.in.FS, uint64(len(b))
+	if kind() == ring.KindContext {
+		if time, thread, size = word(ring.ContextTime), word(ring.ContextThread), word(0)>>32; (word(0)^time)&ring.WordClock != 0 {
+			return nil, fmt.Errorf("context with the word %#x of %#x", word(0), time)
+		}
+		if err := tr.verifyTime(time); err != nil {
+			return nil, err
+		}
+		skip(ring.ContextSize)
+	} else if tr.in.Ready == 0 {
+		return nil, fmt.Errorf("no context")
+	}
+	head := uint64(ring.EventHead)
+	if word(0)>>53&1023 == 0 {
+		head *= 2
+		if word(8) != uint64(len(b)) {
+			return nil, fmt.Errorf("event of %d bytes says %d", len(b), word(8))
+		}
+	}
+	if want := ring.EventWord(tr.cfg.Layout.SiteID, size, head); word(0)>>32 != uint64(want) || kind() != ring.KindEvent || size != uint64(len(b)) {
+		return nil, fmt.Errorf("event of %d bytes (%d by its context) with the word %#x", len(b), size, word(0))
+	}
+	if time = time&^ring.WordClock | word(0)&ring.WordClock; tr.cfg.Clock == ring.ClockCoarse && (time^coarseTime)&ring.WordClock != 0 || tr.cfg.Clock == ring.ClockNone && time&ring.WordClock != 0 {
+		return nil, fmt.Errorf("event with the word %#x", word(0))
+	}
+	rec := make([]byte, ring.RecHeader, ring.RecHeader+len(b))
+	rec = append(rec, b[head:]...)
+	binary.LittleEndian.PutUint32(rec, uint32(len(rec)))
+	binary.LittleEndian.PutUint32(rec[ring.RecSite:], tr.cfg.Layout.SiteID+1)
+	binary.LittleEndian.PutUint64(rec[ring.RecTSC:], time)
+	binary.LittleEndian.PutUint64(rec[ring.RecThread:], thread)
+	return rec, nil
+}
+
+func (tr *trial) verifyTime(time uint64) error {
+	switch {
+	case tr.cfg.Clock == ring.ClockTSC && (time == 0 || time == coarseTime):
+		return fmt.Errorf("no time")
+	case tr.cfg.Clock == ring.ClockCoarse && time != coarseTime, tr.cfg.Clock == ring.ClockNone && time != 0:
+		return fmt.Errorf("time %#x", time)
+	}
+	return nil
+}
+
+func (tr *trial) verifyHeader(rec []byte, ringNo uint64) error {
 	if fs := binary.LittleEndian.Uint64(rec[ring.RecThread:]); fs != tr.in.FS {
 		return fmt.Errorf("thread %#x, want %#x", fs, tr.in.FS)
-	}
-	switch tsc := binary.LittleEndian.Uint64(rec[ring.RecTSC:]); {
-	case tr.cfg.Clock == ring.ClockTSC && (tsc == 0 || tsc == coarseTime):
-		return fmt.Errorf("no time")
-	case tr.cfg.Clock == ring.ClockCoarse && tsc != coarseTime, tr.cfg.Clock == ring.ClockNone && tsc != 0:
-		return fmt.Errorf("time %#x", tsc)
 	}
 	first, mask := uint64(0), tr.cfg.Layout.CPUMask
 	if tr.cfg.Layout.Registered != 0 && tr.in.Listed == 0 {

@@ -27,9 +27,10 @@ import (
 // The protocol with testdata/executor.c; keep in step with it.
 const (
 	maxCases    = 512
-	maxRec      = 8192
+	maxRec      = 10240
 	execRings   = 4
 	ringSize    = 16384
+	subSize     = 512
 	ringStride  = 65536
 	counterStep = 4096
 	siteOff     = 96
@@ -75,6 +76,7 @@ type caseIn struct {
 	Race                        uint64 // the instruction behind which other writers and the reader move the rings on; 0: none
 	Listed                      uint64 // the thread pointer tcbAddr is registered
 	Abort                       uint64 // the instruction of a restartable sequence where the thread gets a signal; 0: none
+	Ready                       uint64 // the rings have a context of this thread: 1 of this time, else of this epoch
 	Dies                        uint64 // the thread does nothing any more from the instruction at Abort on
 	Gone                        uint64 // gone, cpuID; 0: the struct rseq is registered and the kernel's only
 	CPU                         uint64 // what the program has written, with cpuID
@@ -96,6 +98,7 @@ type caseOut struct {
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [x86.X87Bytes]byte // the x87 state
 	InUse, NEdges, Raced, Aborted, Died          uint64
+	Pos, Dropped                                 uint64 // where the rings' free room begins; what they had no room for
 	Maps                                         [mapsSize]byte
 	Rec                                          [maxRec]byte
 }

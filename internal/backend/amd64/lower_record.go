@@ -9,7 +9,6 @@ import (
 )
 
 func init() {
-	lower[ir.Reserve] = (*gen).lowerReserve
 	lower[ir.Put] = (*gen).lowerPut
 	lower[ir.FPut] = (*gen).lowerFPut
 	lower[ir.PutReg] = (*gen).lowerPutReg
@@ -128,172 +127,6 @@ func (g *gen) lowerCount(in *ir.Instr) {
 	})
 }
 
-// reservation is the common part of the ways to reserve room in a ring. They leave the offset of the room in the data
-// in rax, the time in rdx, the address of the ring in p, and the size with ring.RecPending in the room.
-type reservation struct {
-	size int64
-	p, n Reg   // n is scratch
-	lost label // the ring is full
-}
-
-// lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring.
-func (g *gen) lowerReserve(in *ir.Instr) {
-	timed := g.cfg.Clock != ring.ClockNone
-	fixed := setOf(item(RAX))
-	if timed {
-		fixed.add(item(RDX))
-	}
-	g.busy |= fixed
-	p := g.dst(g.l.recPtr())
-	n := g.scratch()
-	fixed.each(g.clobber)
-	got, lost := g.a.newLabel(), g.a.newLabel()
-	r := &reservation{size: in.Imm, p: p, n: n, lost: lost}
-	if g.restartable() && !g.cfg.faultingClock() && uint64(in.Imm) <= g.cfg.Layout.RingSize {
-		g.reserveRestartable(r, got)
-		g.stamp(r, func() { g.fsLoad(8, RAX, 0) }) // what checkRegistered has compared
-	} else {
-		g.reserveLocked(r)
-		g.stamp(r, func() { g.threadPointer(RAX) })
-	}
-	g.a.bind(got)
-	g.setDst(g.l.recPtr(), p)
-	if len(g.an.sizes) > 1 {
-		h := g.dst(g.l.recHeader())
-		g.movImm(h, g.header(in.Imm))
-		g.setDst(g.l.recHeader(), h)
-	}
-	g.busy &^= fixed | setOf(item(n)) // free again when the ring is full
-	g.later(func() {
-		g.a.comment("; ring full")
-		g.a.bind(lost)
-		g.countLocked(ring.CounterLost)
-		g.exit()
-	})
-}
-
-// stamp makes p the address of the record, and stores time and thread. thread reads the thread pointer into rax:
-// from memory where the thread is known to have it there, because rdfsbase costs 1 ns on an Intel Xeon.
-func (g *gen) stamp(r *reservation, thread func()) {
-	g.lea(8, r.p, atIdx(r.p, RAX, 1, ring.RingData))
-	g.fetchAhead(r)
-	if g.cfg.Clock != ring.ClockNone {
-		g.mr(iMOV, 8, rmMem(at(r.p, ring.RecTSC)), RDX)
-	}
-	thread()
-	g.mr(iMOV, 8, rmMem(at(r.p, ring.RecThread)), RAX)
-}
-
-// aheadBytes is how far before a record its cache lines are fetched. The reader has written to them last, so they lie in
-// another processor's cache: a store of the record would wait for them, 3 ns a record of 32 bytes on an Intel Xeon.
-// 256 bytes gain a third of that, 1024 to 3072 all.
-const aheadBytes = 1024
-
-// maxAhead limits the lines that are fetched for a record: where more follow, the processor has found the pattern.
-const maxAhead = 4
-
-// fetchAhead fetches as many lines as the record has. The room behind the end of a ring is its start again, and a
-// fetch of an address that is not mapped does nothing.
-func (g *gen) fetchAhead(r *reservation) {
-	op := iPREFETCHT0
-	if g.cfg.Layout.PrefetchW {
-		op = iPREFETCHW
-	}
-	for line := range min((r.size+63)/64, maxAhead) {
-		g.m(op, 8, memOpd(at(r.p, int32(aheadBytes+64*line))))
-	}
-}
-
-// storePending stores the size of a record that is not complete in the room at position rax, and makes the position an
-// offset in the data.
-func (g *gen) storePending(r *reservation) {
-	g.mi(iAND, 4, rmReg(RAX), int64(g.cfg.Layout.RingSize-1))
-	g.mi(iMOV, 4, rmMem(atIdx(r.p, RAX, 1, ring.RingData+ring.RecSize)), int64(int32(uint32(r.size)|ring.RecPending)))
-}
-
-// reserveRestartable reserves in a restartable sequence. The time is read first: what follows runs in the shadow of
-// rdtsc. A thread that may not use one, or was interrupted, reserves with lock and continues behind stamp at got.
-func (g *gen) reserveRestartable(r *reservation, got label) {
-	l := &g.cfg.Layout
-	other, gone, full := g.a.newLabel(), g.a.newLabel(), g.a.newLabel()
-	g.checkRegistered(r.n, other)
-	q := g.enter(r.n)
-	g.readTime()
-	g.thisCPU(r.n, l.RingStride, gone)
-	g.addRings(r.p, r.n, l.Rings)
-	g.rmo(iMOV, 8, RAX, memOpd(at(r.p, ring.RingReserved)))
-	g.compareRoom(r, full)
-	g.lea(8, r.n, at(RAX, int32(r.size)))
-	g.storePending(r)
-	g.mr(iMOV, 8, rmMem(at(r.p, ring.RingReserved)), r.n)
-	g.leave(q)
-	g.later(func() {
-		g.a.comment("; reserved with lock")
-		g.aborted(q)
-		g.a.bind(other)
-		g.reserveLocked(r)
-		g.stamp(r, func() { g.threadPointer(RAX) })
-		g.a.jmp(got)
-		g.unregistered(gone, other)
-		g.a.bind(full)
-		g.forgetSequence()
-		g.a.jmp(r.lost)
-	})
-}
-
-// reserveLocked reserves with a locked instruction. The time is read between the load of reserved and the exchange.
-func (g *gen) reserveLocked(r *reservation) {
-	full, retry := g.a.newLabel(), g.a.newLabel()
-	g.lockedRing(r.p, r.n)
-	g.a.bind(retry)
-	old := at(r.p, ring.RingReserved)
-	g.rmo(iMOV, 8, RAX, memOpd(old))
-	g.compareRoom(r, full)
-	g.rmo(iMOV, 8, r.n, regOpd(RAX))
-	g.readTime()
-	g.rmo(iMOV, 8, RAX, regOpd(r.n))
-	g.lea(8, r.n, at(RAX, int32(r.size)))
-	g.mr(iCMPXCHG, 8, rmMem(old), r.n)
-	g.a.jcc(ccNE, retry)
-	g.storePending(r)
-	g.later(func() {
-		// While this thread did not run, others may have reserved and the reader consumed past what it loaded.
-		g.a.comment("; ring full, if reserved is still what was loaded")
-		g.a.bind(full)
-		g.rmo(iCMP, 8, RAX, memOpd(old))
-		g.a.jcc(ccNE, retry)
-		g.a.jmp(r.lost)
-	})
-}
-
-// readTime reads the time into rdx, if records have one.
-func (g *gen) readTime() {
-	switch g.cfg.Clock {
-	case ring.ClockNone:
-		return
-	case ring.ClockCoarse:
-		g.rmo(iMOV, 8, RDX, memOpd(g.fixedMem(g.cfg.Layout.Control+ring.ControlClock)))
-		return
-	}
-	g.a.clocks = append(g.a.clocks, g.a.here())
-	g.a.plain(iRDTSC)
-	g.mi(iSHL, 8, rmReg(RDX), 32)
-	g.rmo(iOR, 8, RDX, regOpd(RAX))
-}
-
-// compareRoom jumps to full if the ring has no room after old, which is in rax.
-func (g *gen) compareRoom(r *reservation, full label) {
-	size := int64(g.cfg.Layout.RingSize)
-	if r.size > size {
-		g.a.jmp(r.lost)
-		return
-	}
-	g.rmo(iMOV, 8, r.n, regOpd(RAX))
-	g.rmo(iSUB, 8, r.n, memOpd(at(r.p, ring.RingConsumed)))
-	g.mi(iCMP, 8, rmReg(r.n), size-r.size)
-	g.a.jcc(ccA, full)
-}
-
 // lockedRing sets p to this CPU's ring for reservations with lock; n is free.
 func (g *gen) lockedRing(p, n Reg) {
 	l := &g.cfg.Layout
@@ -317,10 +150,6 @@ func (g *gen) addRings(p, n Reg, rings uint64) {
 	}
 	g.loadAddr(p, rings)
 	g.rmo(iADD, 8, p, regOpd(n))
-}
-
-func (g *gen) header(size int64) int64 {
-	return size | int64(g.cfg.Layout.SiteID+1)<<32
 }
 
 // rec returns the record pointer in a register.
@@ -442,19 +271,20 @@ func (g *gen) putX87(slot mem) {
 	g.a.bind(done)
 }
 
+// lowerCommit takes the mark away by which the record is not complete.
 func (g *gen) lowerCommit(*ir.Instr) {
-	m := rmMem(at(g.rec(), ring.RecSize))
+	m := rmMem(at(g.rec(), int32(ring.RecHeader-g.eventHead()+4)))
 	if len(g.an.sizes) > 1 {
 		l := g.al.loc[g.l.recHeader()]
 		r := l.r
 		if l.kind == locSpill {
 			r = g.scratch()
-			g.rmo(iMOV, 8, r, memOpd(g.spillSlot(l.slot)))
+			g.rmo(iMOV, 4, r, memOpd(g.spillSlot(l.slot)))
 		}
-		g.mr(iMOV, 8, m, r)
+		g.mr(iMOV, 4, m, r)
 		return
 	}
 	for size := range g.an.sizes {
-		g.mr(iMOV, 8, m, g.constReg(g.header(size)))
+		g.mi(iMOV, 4, m, g.eventWord(size))
 	}
 }

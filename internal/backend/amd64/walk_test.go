@@ -135,8 +135,7 @@ func TestWalkDifferential(t *testing.T) {
 			if err != nil {
 				t.Fatalf("run %d: %v\n%s", done+i, err, tr.describe())
 			}
-			if out.RecLen > 0 {
-				rec := out.Rec[:out.RecLen]
+			if rec, _ := tr.record(out); rec != nil {
 				if at, number := internSlot(tr.p); number != ir.None {
 					if id := binary.LittleEndian.Uint32(rec[at:]); id == 0 {
 						full++
@@ -195,10 +194,11 @@ func internSlot(p *ir.Program) (at int64, number ir.Value) {
 func (tr *trial) interned(out *caseOut) func(pcs []uint64, end uint8) uint32 {
 	return func(pcs []uint64, end uint8) uint32 {
 		at, _ := internSlot(tr.p)
-		if out.RecLen == 0 { // the ring was full
+		rec, err := tr.record(out)
+		if rec == nil || err != nil { // the ring was full
 			return 0
 		}
-		id := binary.LittleEndian.Uint32(out.Rec[at:])
+		id := binary.LittleEndian.Uint32(rec[at:])
 		if id == 0 {
 			return tr.stacks.Intern(pcs, end)
 		}

@@ -43,15 +43,11 @@ func (m *machine) records() (recs [][]byte) {
 	l, _ := layout()
 	base := l.Rings
 	pos, reserved := *m.shared(base + ring.RingConsumed), *m.shared(base + ring.RingReserved)
-	for pos < reserved {
-		size := uint64(binary.LittleEndian.Uint32(m.mem[base+ring.RingData+pos&(l.RingSize-1):]))
-		if size == 0 {
-			m.t.Fatalf("a record at %d is not committed", pos)
-		}
-		recs = append(recs, m.take(&l, pos, size))
-		pos += size
+	recs, end, err := m.read(&l, 0, pos, reserved)
+	if err != nil || end != reserved {
+		m.t.Fatalf("read to %d of %d: %v", end, reserved, err)
 	}
-	*m.shared(base + ring.RingConsumed) = pos
+	*m.shared(base + ring.RingConsumed) = end
 	return recs
 }
 

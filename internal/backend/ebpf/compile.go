@@ -131,8 +131,9 @@ func (c *Config) supports(in *ir.Instr) error {
 			return fmt.Errorf("there is no variable %d among %d", in.Imm, c.Layout.VariableCount)
 		}
 	case ir.Reserve:
-		if uint64(in.Imm) > c.Slack || uint64(in.Imm) > c.Layout.RingSize {
-			return fmt.Errorf("a record of %d bytes is larger than the buffers allow (%d)", in.Imm, min(c.Slack, c.Layout.RingSize))
+		room := ring.LargestEvent(uint64(in.Imm))
+		if most := min(c.Slack, c.Layout.RingSize-ring.SubSize(c.Layout.RingSize)); room > most {
+			return fmt.Errorf("a record of %d bytes takes %d, more than the buffers allow (%d)", in.Imm, room, most)
 		}
 	}
 	return nil

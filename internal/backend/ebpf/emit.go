@@ -22,13 +22,13 @@ const (
 	areaLoop               // the state of a loop over pages
 	areaText               // a piece of memory to compare
 	areaResult             // of Result
-	areaTurn               // of a reservation: the number of the attempt, and what was reserved before
+	areaTurn               // of a reservation: the number of the attempt, what was reserved before, where the context goes
 	areaPid                // the numbers of a thread and its process, and the way to them
 	areaWalk               // the state of a walk along the stack
 	numAreas
 )
 
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 16, areaPid: 24, areaWalk: walkSize}
+var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 24, areaPid: 24, areaWalk: walkSize}
 
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {

@@ -98,17 +98,35 @@ func (g *gen) take(in *ir.Instr) {
 	g.store(in.Dst, asm.R0)
 }
 
+// eventHead is the size of the head of all events of the program.
+func (an *analysis) eventHead() int64 {
+	head := int64(ring.EventHead)
+	for size := range an.sizes {
+		head = max(head, int64(ring.HeadOf(uint64(size))))
+	}
+	return head
+}
+
 // reserve takes room in the CPU's ring (see package ring for the protocol). The pointer to the record is first the
-// address of the ring's data:
+// address of the ring's data; at is the position of the context:
 //
-//	again: old = reserved; if old + size - consumed > ring: full
-//	       time, between the load of reserved and the exchange
-//	       cmpxchg reserved: old -> old + size; if it was another: again
-//	       record += old & mask; store the time
-//	full:  if reserved is not old any more: again; else lost
+//	again:  old = reserved; at = old; if context and event have no room in old's sub-buffer: begin
+//	claim:  time, between the load of reserved and the exchange
+//	        cmpxchg reserved: old -> at + context and event; if it was another: again
+//	        if at is not old: packet
+//	heads:  record += at & mask; store context and event
+//	begin:  start = the next sub-buffer; if start + its size - consumed > ring: full
+//	        at = start + packet head; claim
+//	packet: store packet head and filler; heads
+//	full:   if reserved is not old any more: again; else lost
 func (g *gen) reserve(in *ir.Instr) {
-	const reserved, consumed = ring.RingReserved - ring.RingData, ring.RingConsumed - ring.RingData
+	const reserved = ring.RingReserved - ring.RingData
 	l := &g.c.Layout
+	r := &reservation{
+		need: ring.ContextSize + in.Imm - ring.RecHeader + g.an.eventHead(), sub: int64(ring.SubSize(l.RingSize)),
+		turn: g.area(areaTurn), old: g.area(areaTurn) + 8, at: g.area(areaTurn) + 16,
+		claim: g.newLabel(), begin: g.newLabel(), packet: g.newLabel(), heads: g.newLabel(), retry: g.newLabel(),
+	}
 	if g.cpuOffset(l.RingStride) {
 		g.mapPointer(asm.R4, l.Rings+ring.RingData)
 		g.emit(asm.Add.Reg(asm.R4, asm.R0))
@@ -116,44 +134,125 @@ func (g *gen) reserve(in *ir.Instr) {
 		g.mapPointer(asm.R4, l.Rings+ring.RingData)
 	}
 	g.store(g.an.record(), asm.R4)
-	turn, old := g.area(areaTurn), g.area(areaTurn)+8
 	g.movImm(asm.R5, 1)
-	again, retry, full := g.here(), g.newLabel(), g.newLabel()
-	g.emit(asm.StoreMem(asm.R10, turn, asm.R5, asm.DWord))
+	r.again = g.here()
+	g.emit(asm.StoreMem(asm.R10, r.turn, asm.R5, asm.DWord))
 	g.emit(asm.LoadMem(asm.R1, asm.R4, reserved, asm.DWord))
-	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
-	g.emit(asm.StoreMem(asm.R10, old, asm.R1, asm.DWord))
-	g.mov(asm.R2, asm.R1)
-	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm)))
-	g.emit(asm.Sub.Reg(asm.R2, asm.R3))
-	g.jumpIfImm(asm.JGT, 8, asm.R2, int32(l.RingSize), full)
+	g.emit(asm.StoreMem(asm.R10, r.old, asm.R1, asm.DWord))
+	if r.packets() == r.sub {
+		g.mov(asm.R2, asm.R1)
+		g.emit(asm.Sub.Imm(asm.R2, 1))
+		g.emit(asm.And.Imm(asm.R2, int32(r.sub-1)))
+		g.jumpIfImm(asm.JGT, 8, asm.R2, int32(r.sub-1-r.need), r.begin)
+	} else {
+		g.jump(r.begin)
+	}
+	g.bind(r.claim)
+	g.emit(asm.StoreMem(asm.R10, r.at, asm.R1, asm.DWord))
 	g.call(asm.FnKtimeGetNs)
 	g.mov(asm.R3, asm.R0)
 	g.load(asm.R4, g.an.record())
-	g.emit(asm.LoadMem(asm.R0, asm.R10, old, asm.DWord))
+	g.emit(asm.LoadMem(asm.R0, asm.R10, r.old, asm.DWord))
+	g.emit(asm.LoadMem(asm.R5, asm.R10, r.at, asm.DWord))
 	g.mov(asm.R1, asm.R0)
-	g.mov(asm.R2, asm.R0)
-	g.emit(asm.Add.Imm(asm.R2, int32(in.Imm)))
+	g.mov(asm.R2, asm.R5)
+	g.emit(asm.Add.Imm(asm.R2, int32(r.need)))
 	g.emit(compareExchange(asm.R4, asm.R2, reserved))
-	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
-	g.emit(asm.And.Imm(asm.R1, int32(l.RingSize-1)))
-	g.emit(asm.Add.Reg(asm.R4, asm.R1))
-	g.emit(asm.StoreMem(asm.R4, ring.RecTSC, asm.R3, asm.DWord))
+	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, r.retry)
+	g.jumpIf(asm.JNE, 8, asm.R5, asm.R1, r.packet)
+	g.bind(r.heads)
+	g.storeHeads(in, r)
+	g.rare(func() { g.reserveRare(r) })
+	g.header(in)
+}
+
+// reservation is what the parts of reserve share.
+type reservation struct {
+	need, sub                                 int64 // context and event; sub-buffers
+	turn, old, at                             int16 // on the stack
+	again, claim, begin, packet, heads, retry label
+}
+
+// packets is the size of the sub-buffer that begins with this event.
+func (r *reservation) packets() int64 { return (ring.PacketHead + r.need + r.sub - 1) &^ (r.sub - 1) }
+
+// reserveRare is out of line: the start of a sub-buffer, and reservations that do not succeed at once.
+func (g *gen) reserveRare(r *reservation) {
+	const reserved, consumed, dropped = ring.RingReserved - ring.RingData, ring.RingConsumed - ring.RingData, ring.RingDropped - ring.RingData
+	lost, full, whole := g.newLabel(), g.newLabel(), g.newLabel()
+	mask := int32(g.c.Layout.RingSize - 1)
+	g.bind(r.begin)
+	g.mov(asm.R2, asm.R1)
+	g.emit(asm.Add.Imm(asm.R2, int32(r.sub-1)))
+	g.emit(asm.And.Imm(asm.R2, int32(-r.sub)))
+	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
+	g.mov(asm.R5, asm.R2)
+	g.emit(asm.Sub.Reg(asm.R5, asm.R3))
+	g.jumpIfImm(asm.JGT, 8, asm.R5, int32(int64(g.c.Layout.RingSize)-r.packets()), full)
+	g.mov(asm.R1, asm.R2)
+	g.emit(asm.Add.Imm(asm.R1, ring.PacketHead))
+	g.jump(r.claim)
+
+	g.bind(r.packet)
+	g.mov(asm.R2, asm.R5)
+	g.emit(asm.Sub.Imm(asm.R2, ring.PacketHead))
+	g.mov(asm.R5, asm.R2)
+	g.emit(asm.And.Imm(asm.R5, mask))
+	g.mov(asm.R0, asm.R4)
+	g.emit(asm.Add.Reg(asm.R0, asm.R5))
+	g.emit(asm.StoreMem(asm.R0, ring.PacketPosition, asm.R2, asm.DWord))
+	g.emit(asm.StoreMem(asm.R0, ring.PacketBefore, asm.R1, asm.DWord))
+	g.emit(asm.StoreMem(asm.R0, ring.PacketBegin, asm.R3, asm.DWord))
+	g.emit(asm.LoadMem(asm.R5, asm.R4, dropped, asm.DWord))
+	g.emit(asm.StoreMem(asm.R0, ring.PacketLost, asm.R5, asm.DWord))
+	g.emit(asm.Sub.Reg(asm.R2, asm.R1))
+	g.jumpIfImm(asm.JEq, 8, asm.R2, 0, whole)
+	g.emit(asm.And.Imm(asm.R1, mask))
+	g.mov(asm.R5, asm.R4)
+	g.emit(asm.Add.Reg(asm.R5, asm.R1))
+	g.emit(asm.LSh.Imm(asm.R2, 32))
+	g.emit(asm.Or.Imm(asm.R2, ring.KindFiller<<ring.WordKind))
+	g.emit(asm.StoreMem(asm.R5, 0, asm.R2, asm.DWord))
+	g.bind(whole)
+	magic := uint32(ring.PacketMagic)
+	g.storeImm(asm.R0, 0, 4, int64(int32(magic)))
+	g.emit(asm.LoadMem(asm.R5, asm.R10, r.at, asm.DWord))
+	g.jump(r.heads)
+
+	g.bind(full)
+	g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
+	g.jumpIf(asm.JEq, 8, asm.R0, asm.R1, lost)
+	g.bind(r.retry)
+	g.emit(asm.LoadMem(asm.R5, asm.R10, r.turn, asm.DWord))
+	g.emit(asm.Add.Imm(asm.R5, 1))
+	g.jumpIfImm(asm.JLE, 8, asm.R5, tries, r.again)
+	g.bind(lost)
+	g.movImm(asm.R0, 1)
+	g.emit(asm.AddAtomic.Mem(asm.R4, asm.R0, asm.DWord, dropped))
+	g.countIn(ir.CounterLost)
+	g.exit()
+}
+
+// storeHeads stores the context at the position in r5, with the time in r3, and the event's head behind it.
+func (g *gen) storeHeads(in *ir.Instr, r *reservation) {
+	const event = ring.ContextSize
+	pending := uint32(ring.WordPending >> 32)
+	head := g.an.eventHead()
+	g.emit(asm.And.Imm(asm.R5, int32(g.c.Layout.RingSize-1)))
+	g.emit(asm.Add.Reg(asm.R4, asm.R5))
+	g.emit(asm.StoreMem(asm.R4, ring.ContextTime, asm.R3, asm.DWord))
+	g.emit(asm.And.Imm(asm.R3, ring.WordClock))
+	g.movImm(asm.R2, (r.need-ring.ContextSize)<<32|ring.KindContext<<ring.WordKind)
+	g.emit(asm.Or.Reg(asm.R2, asm.R3))
+	g.emit(asm.StoreMem(asm.R4, 0, asm.R2, asm.DWord))
+	g.storeImm(asm.R4, event+4, 4, int64(int32(pending)))
+	g.emit(asm.Or.Imm(asm.R3, ring.KindEvent<<ring.WordKind))
+	g.emit(asm.StoreMem(asm.R4, event, asm.R3, asm.Word))
+	if head > ring.EventHead {
+		g.storeImm(asm.R4, event+ring.EventHead, 8, r.need-ring.ContextSize)
+	}
+	g.emit(asm.Add.Imm(asm.R4, int32(ring.ContextSize+head-ring.RecHeader)))
 	g.store(g.an.record(), asm.R4)
-	g.rare(func() {
-		lost := g.newLabel()
-		g.bind(full)
-		g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
-		g.jumpIf(asm.JEq, 8, asm.R0, asm.R1, lost)
-		g.bind(retry)
-		g.emit(asm.LoadMem(asm.R5, asm.R10, turn, asm.DWord))
-		g.emit(asm.Add.Imm(asm.R5, 1))
-		g.jumpIfImm(asm.JLE, 8, asm.R5, tries, again)
-		g.bind(lost)
-		g.countIn(ir.CounterLost)
-		g.exit()
-	})
-	g.head(in)
 }
 
 // compareExchange is asm.CmpXchg.Mem. Version 0.22.0 of the module encodes the instruction's constant,
@@ -164,45 +263,49 @@ func compareExchange(base, src asm.Register, off int16) asm.Instruction {
 	return i
 }
 
-// head writes the record's header except the time and the first word, which is left for Commit if it is not known.
-func (g *gen) head(in *ir.Instr) {
+// header stores the thread, and makes the upper half of the event's word if Commit does not know it.
+func (g *gen) header(in *ir.Instr) {
 	thread := scratch
 	if v, ok := g.an.pidTgid[in]; ok {
 		thread = g.reg(v, scratch)
 	} else {
 		g.pidTgid()
 	}
-	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), ring.RecThread, thread, asm.DWord))
+	// The context lies before the event.
+	off := ring.RecHeader - g.an.eventHead() - ring.ContextSize + ring.ContextThread
+	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), int16(off), thread, asm.DWord))
 	switch {
 	case g.an.headerKnown():
 	case g.c.SiteFromCookie:
 		g.site()
-		g.emit(asm.Add.Imm(asm.R0, 1))
-		g.emit(asm.LSh.Imm(asm.R0, 32))
-		g.emit(asm.Or.Imm(asm.R0, int32(in.Imm)))
+		g.emit(asm.Or.Imm(asm.R0, int32(g.eventWord(0, in.Imm))))
 		g.store(g.an.header(), asm.R0)
 	default:
-		g.movImm(asm.R0, g.firstWord(in.Imm))
+		g.movImm(asm.R0, g.eventWord(g.c.Layout.SiteID, in.Imm))
 		g.store(g.an.header(), asm.R0)
 	}
 }
 
-func (pl *planner) firstWord(size int64) int64 { return (int64(pl.c.Layout.SiteID)+1)<<32 | size }
+// eventWord is the upper half of the word of a complete event.
+func (pl *planner) eventWord(site uint32, record int64) int64 {
+	head := pl.an.eventHead()
+	return int64(ring.EventWord(site, uint64(record-ring.RecHeader+head), uint64(head)))
+}
 
 func (g *gen) commit(*ir.Instr) {
-	head := scratch
+	off := int16(ring.RecHeader - g.an.eventHead() + 4)
 	if g.an.headerKnown() {
 		for size := range g.an.sizes {
-			g.movImm(scratch, g.firstWord(size))
+			g.storeImm(g.reg(g.an.record(), scratch), off, 4, g.eventWord(g.c.Layout.SiteID, size))
 		}
-	} else {
-		head = g.reg(g.an.header(), scratch)
+		return
 	}
+	head := g.reg(g.an.header(), scratch)
 	tmp := scratch
 	if head == scratch && g.at(g.an.record()).kind != locReg {
 		tmp = g.extra()
 	}
-	g.emit(asm.StoreMem(g.reg(g.an.record(), tmp), ring.RecSize, head, asm.DWord))
+	g.emit(asm.StoreMem(g.reg(g.an.record(), tmp), off, head, asm.Word))
 }
 
 // recordAt gives a register and an offset that lead to off in the record; tmp may be used.

@@ -25,7 +25,8 @@ import (
 // gives, and all helpers that tracing programs have work in it.
 const (
 	testRing  = 16 << 10
-	testSlack = 8 << 10
+	testSub   = 512
+	testSlack = 12 << 10
 	testSites = 8
 	mapName   = "buffers"
 )

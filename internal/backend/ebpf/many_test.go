@@ -105,11 +105,12 @@ func TestManyFull(t *testing.T) {
 	stored := uint64(0)
 	l := cfg.Layout
 	for cpu := range uint64(2) {
-		reserved := *m.shared(l.Rings + cpu*l.RingStride)
-		if reserved > l.RingSize || reserved+56 <= l.RingSize || reserved%56 != 0 {
-			t.Errorf("ring %d: %d bytes reserved of %d", cpu, reserved, l.RingSize)
+		const fit = testRing / testSub * ((testSub - ring.PacketHead) / (56 - ring.RecHeader + ring.EventHead + ring.ContextSize))
+		list, end, err := m.read(&l, cpu, 0, *m.shared(l.Rings + cpu*l.RingStride))
+		if err != nil || end > l.RingSize || len(list) != fit {
+			t.Errorf("ring %d: %d events in %d bytes of %d, want %d; %v", cpu, len(list), end, l.RingSize, fit, err)
 		}
-		stored += reserved / 56
+		stored += uint64(len(list))
 	}
 	if lost := m.counter(ir.CounterLost); lost+stored != hits {
 		t.Errorf("%d stored + %d lost != %d hits", stored, lost, hits)
@@ -158,23 +159,22 @@ func (m *machine) drain(t *testing.T, next map[uint64]uint64) (records uint64) {
 		base := l.Rings + cpu*l.RingStride
 		reserved := atomic.LoadUint64(m.shared(base + ring.RingReserved))
 		pos := atomic.LoadUint64(m.shared(base + ring.RingConsumed))
-		for pos < reserved {
-			at := base + ring.RingData + pos&(l.RingSize-1)
-			head := atomic.LoadUint64(m.shared(at))
-			if head == 0 {
-				break
-			}
-			if head != 42<<32|56 {
+		list, pos, err := m.read(&l, cpu, pos, reserved)
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		for _, rec := range list {
+			if head := binary.LittleEndian.Uint64(rec); head != 42<<32|56 {
 				t.Errorf("header %#x", head)
 				return
 			}
-			thread, turn, check := *m.shared(at + 24), *m.shared(at + 32), *m.shared(at + 40)
+			field := func(n int) uint64 { return binary.LittleEndian.Uint64(rec[ring.RecHeader+8*n:]) }
+			thread, turn, check := field(0), field(1), field(2)
 			if thread^turn != check || turn < next[thread] {
 				t.Errorf("thread %d, turn %d (after %d), check %#x", thread, turn, next[thread], check)
 			}
 			next[thread] = turn + 1
-			clear(m.mem[at : at+56])
-			pos += 56
 			records++
 		}
 		atomic.StoreUint64(m.shared(base+ring.RingConsumed), pos)

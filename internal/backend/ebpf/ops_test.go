@@ -111,6 +111,9 @@ func (m *machine) operations(t *testing.T, op ir.Op, w uint8, v4 bool) {
 	}
 }
 
+// firstField is where the first event of a ring has its fields.
+const firstField = ring.PacketHead + ring.ContextSize + ring.EventHead
+
 // result runs a program with two words and gives the field of its record.
 func (m *machine) result(p *ebpf.Program, a, b uint64) uint64 {
 	var ctx [24]byte
@@ -119,7 +122,11 @@ func (m *machine) result(p *ebpf.Program, a, b uint64) uint64 {
 	l, _ := layout()
 	clear(m.mem[l.Rings+ring.RingReserved : l.Rings+ring.RingConsumed+8])
 	m.run(p, ctx[:])
-	return binary.LittleEndian.Uint64(m.mem[l.Rings+ring.RingData+ring.RecHeader:])
+	at := l.Rings + ring.RingData + firstField
+	if m.mem[at-2]>>5|m.mem[at-1] == 0 { // the event's head has its size
+		at += ring.EventHead
+	}
+	return binary.LittleEndian.Uint64(m.mem[at:])
 }
 
 // TestRefusals: unsupported operations are reported in words.
@@ -142,7 +149,7 @@ func TestRefusals(t *testing.T) {
 		{regs, "b0:\nv0 = reg gs_base\nexit", "register gs_base: the kernel's programs cannot read it"},
 		{regs, "b0:\nv0 = reg fs_base\nexit", "register fs_base: its place in struct task_struct is not known on this kernel"},
 		{record, "b0:\nv0 = ctx.4 4\nexit", "the first 8 bytes of a tracepoint's record cannot be read by a program"},
-		{base, "b0:\nreserve 9000\ncommit\nexit", "a record of 9000 bytes is larger than the buffers allow (8192)"},
+		{base, "b0:\nreserve 13000\ncommit\nexit", "a record of 13000 bytes takes 13080, more than the buffers allow (12288)"},
 		{base, "b0:\nreserve 64\nputreg.8 @24, xmm3\ncommit\nexit", "register xmm3: the kernel's programs cannot read it"},
 		{base, "b0:\nreserve 64\nputreg.16 @24, ymm3h\ncommit\nexit", "register ymm3h: the kernel's programs cannot read it"},
 		{base, "b0:\nreserve 64\nputreg.4 @24, mxcsr\ncommit\nexit", "register mxcsr: the kernel's programs cannot read it"},
@@ -265,7 +272,7 @@ func TestLongCopies(t *testing.T) {
 			}
 			p := m.program(fmt.Sprintf("b0:\nv0 = ctx.8 8\nreserve 33000\n%s @24, v0, %d\ncommit\nexit", c.op, most), cfg)
 			n := m.result(p, base+uint64(c.from), 0)
-			got := m.mem[l.Rings+ring.RingData+32:][:uint32(n)]
+			got := m.mem[l.Rings+ring.RingData+firstField+ring.EventHead+8:][:uint32(n)]
 			if uint32(n) != c.want || uint32(n>>32) != c.flags || !bytes.Equal(got, mem[c.from:c.from+len(got)]) {
 				t.Errorf("%s from %d: %d bytes, flags %d; want %d, %d", c.op, c.from, uint32(n), n>>32, c.want, c.flags)
 			}

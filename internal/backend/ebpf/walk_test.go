@@ -161,12 +161,16 @@ func TestWalk(t *testing.T) {
 			return 0, false
 		}}
 		want, end := unwind.Walk(start, mem, table.Find, make([]uint64, 0, f.n))
-		recSize := uint64(ir.RecordHeader + ir.CountedHeader + 8*f.n)
 		pos := uint64(r.Intn(1<<20)) * 8
 		binary.LittleEndian.PutUint64(m.mem[l.Rings+ring.RingReserved:], pos)
 		binary.LittleEndian.PutUint64(m.mem[l.Rings+ring.RingConsumed:], pos)
 		m.run(f.prog, regs)
-		rec := m.take(&l, pos, recSize)[ir.RecordHeader:]
+		rec, err := m.take(&l, pos, binary.LittleEndian.Uint64(m.mem[l.Rings+ring.RingReserved:])-pos)
+		must(t, err)
+		if int64(len(rec)) != int64(ir.RecordHeader+ir.CountedHeader)+8*f.n {
+			t.Fatalf("run %d: a record of %d bytes", run, len(rec))
+		}
+		rec = rec[ir.RecordHeader:]
 		flags := uint32(end) * ir.WalkEnd
 		if end == unwind.Deep {
 			flags |= ir.FlagTruncated

@@ -93,7 +93,7 @@ static void reset_rings(void)
 	for (int i = 0; i < RINGS; i++) {
 		char *r = hand_rings + (size_t)i * RING_STRIDE;
 		memset(r + 4096, 0, *(uint64_t *)r);
-		*(uint64_t *)r = 0;
+		memset(r, 0, 48);
 	}
 }
 

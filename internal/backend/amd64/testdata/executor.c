@@ -17,8 +17,8 @@ typedef uint64_t u64;
 
 // Keep in step with diff_test.go.
 enum {
-	PAGE = 4096, PAGES = 11, CASES = 512, REC_MAX = 8192, RINGS = 4,
-	RING_SIZE = 16384, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
+	PAGE = 4096, PAGES = 11, CASES = 512, REC_MAX = 10240, RINGS = 4,
+	RING_SIZE = 16384, SUB_SIZE = 512, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1D02000, SH_WALK = 0x60000,
 	SH_CONTROL = 0, SH_CLOCK = 8, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
@@ -45,6 +45,7 @@ struct in {
 	u64 race;    // when not 0: the instruction of the code, from 1, behind which others move the rings on
 	u64 listed;  // the thread pointer TCB_ADDR is in the table of registered ones
 	u64 abort;   // when not 0: the address of an instruction in a restartable sequence, where the thread gets a signal
+	u64 ready;   // the rings have a context of this thread; not 1: of the epoch, else of now
 	u64 dies;    // the thread does nothing any more from the instruction at abort on
 	u64 gone;    // GONE: the thread has given its struct rseq back; CPU_ID: it has written cpu to its cpu_id
 	u64 cpu;
@@ -60,7 +61,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
-	u64 inuse, nedges, raced, aborted, died;
+	u64 inuse, nedges, raced, aborted, died, pos, dropped;
 	uint8_t maps[MAPS_SIZE];
 	uint8_t rec[REC_MAX];
 };
@@ -130,6 +131,7 @@ _Static_assert(__builtin_offsetof(struct in, ymm) == 224, "in.ymm");
 
 _Static_assert(__builtin_offsetof(struct out, selectors) == 216, "out.selectors");
 _Static_assert(__builtin_offsetof(struct out, ymm) == 256, "out.ymm");
+_Static_assert(CASES * sizeof(struct out) <= OFF_FAULTS - OFF_OUT, "out");
 
 static uint8_t *shm;
 static u64 *faults;
@@ -302,6 +304,7 @@ static int is_zero(const uint8_t *p, size_t n)
 static void collect(uint8_t *shared)
 {
 	u64 pos = cur.ringpos;
+	res.pos = pos;
 	memcpy(res.maps, shared + SH_MAPS, MAPS_SIZE);
 	if (!is_zero(shared + SH_MAPS + MAPS_SIZE, 4096))
 		res.badmem = 7;
@@ -312,6 +315,7 @@ static void collect(uint8_t *shared)
 		uint8_t *d = r + PAGE + (pos & (RING_SIZE - 1));
 		if (*(u64 *)(r + 64) != cur.consumed)
 			res.badmem = 1;
+		res.dropped += ((u64 *)r)[5];
 		if (len != 0) {
 			if (res.reclen != 0 || len > REC_MAX) {
 				res.badmem = 2;
@@ -320,8 +324,10 @@ static void collect(uint8_t *shared)
 			res.ring = i, res.reclen = len;
 			memcpy(res.rec, d, len);
 			memset(d, 0, len);
-		} else if (cur.abort && *(uint32_t *)d & 1u << 31)
-			memset(d, 0, 4); // the size that the sequence stored before it was aborted
+		} else { // heads that a sequence stored before it was aborted
+			memset(d, 0, 32);
+			memset(r + PAGE + ((pos + SUB_SIZE - 1) & -SUB_SIZE & (RING_SIZE - 1)), 0, 96);
+		}
 		if (!is_zero(r + PAGE, RING_SIZE))
 			res.badmem = 3, memset(r + PAGE, 0, RING_SIZE);
 		u64 *c = (u64 *)(shared + SH_COUNTERS + i * COUNTER_STRIDE + SITE_OFF);
@@ -344,6 +350,12 @@ static void prepare(uint8_t *shared)
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
 		*(u64 *)r = cur.ringpos, *(u64 *)(r + 64) = cur.consumed;
+		u64 *w = (u64 *)r + 1; // thread, epoch, from, limit, dropped
+		memset(w, 0, 40);
+		if (cur.ready) {
+			w[0] = cur.fs, w[1] = cur.ready == 1 ? __builtin_ia32_rdtsc() >> 27 : cur.ready;
+			w[2] = cur.ringpos, w[3] = (cur.ringpos + SUB_SIZE - 1) & -SUB_SIZE;
+		}
 	}
 }
 
