@@ -27,6 +27,7 @@ want without stopping the program.`
 // cli is the command line: one field and one file for each subcommand.
 type cli struct {
 	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
+	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (so far: begin, end, interval; --dry-run checks any script)"`
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
@@ -91,7 +92,7 @@ func run(args []string) int {
 	}
 	args, program := splitProgram(args)
 	var c cli
-	c.Trace.program, c.Gate.program = program, program
+	c.Trace.program, c.Gate.program, c.Run.named = program, program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
 		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))

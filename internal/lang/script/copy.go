@@ -250,3 +250,10 @@ func (i *Int) At(n Node) *Int {
 	i.exprNode = exprNode{node{span: n.Span(), file: n.File()}}
 	return i
 }
+
+// Expanded is the probe with another predicate and body: those without macros.
+func (p *Probe) Expanded(pred Expr, body *Block) *Probe {
+	q := *p
+	q.Predicate, q.Body = pred, body
+	return &q
+}

@@ -7,6 +7,8 @@ package check
 
 import (
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -34,8 +36,9 @@ type Options struct {
 	Params  []string          // $1, $2, ...
 	Named   map[string]string // --name=value
 	Unsafe  bool
-	Child   bool // there is a process of -c
-	Process bool // there is a process of -c or -p
+	Env     []string // of the environment: BPFTRACE_NAME=VALUE is a setting
+	Child   bool     // there is a process of -c
+	Process bool     // there is a process of -c or -p
 	Source  Source
 	// Import returns the name and text of each file of an import; from is the importing file.
 	Import func(from, path string) ([]Imported, error)
@@ -54,6 +57,7 @@ type Program struct {
 	Types     map[script.Expr]*types.Type
 	Consts    map[script.Expr]*Const
 	Warnings  lang.Diagnostics
+	Options   []string // the names that the script asks getopt for
 }
 
 // Probe is a probe with its macros expanded. Expressions that are not reached by any path are not in it.
@@ -94,6 +98,7 @@ type checker struct {
 	funcs  map[string]*script.Function
 	maps   map[string]*Map
 	tests  map[string]bool   // names of test and bench probes
+	asked  map[string]bool   // names of getopt
 	opt    map[string]*Const // default values of getopt
 	order  []*Map
 
@@ -125,7 +130,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	c := &checker{
 		opts: opts, config: &words.Config{}, macros: map[string][]*script.Macro{}, funcs: map[string]*script.Function{},
 		maps: map[string]*Map{}, seen: map[string]bool{}, vars: map[script.Node]*Variable{},
-		tests: map[string]bool{}, opt: map[string]*Const{},
+		tests: map[string]bool{}, opt: map[string]*Const{}, asked: map[string]bool{},
 	}
 	c.final = true // the phases before inference report what they find
 	p := &Program{Script: s, Config: c.config}
@@ -137,6 +142,10 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	if len(c.errs) == 0 {
 		c.infer(p)
 	}
+	for name := range c.asked {
+		p.Options = append(p.Options, name)
+	}
+	slices.Sort(p.Options)
 	p.Types, p.Consts, p.Warnings = c.types, c.consts, c.warns
 	for _, m := range c.order {
 		if m.Key.Kind != types.None || m.Value.Kind != types.None {
@@ -148,6 +157,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 
 // settings applies the config block.
 func (c *checker) settings(s *script.Script) {
+	defer c.environment(s)
 	if s.Config == nil {
 		return
 	}
@@ -166,6 +176,19 @@ func (c *checker) settings(s *script.Script) {
 			c.fail(set, "%s", err)
 		} else if warning != "" {
 			c.warn(set, "%s", warning)
+		}
+	}
+}
+
+// environment applies settings of the environment, which precede those of the script.
+func (c *checker) environment(s *script.Script) {
+	for _, e := range c.opts.Env {
+		name, value, _ := strings.Cut(e, "=")
+		if !strings.HasPrefix(name, "BPFTRACE_") || !words.IsSetting(name) {
+			continue
+		}
+		if _, err := c.config.Set(name, words.Value{Kind: types.String, Text: value}); err != nil {
+			c.fail(s, "%s in the environment: %s", name, err)
 		}
 	}
 }

@@ -30,6 +30,7 @@ func (c *checker) typed(x script.Expr) *types.Type {
 		}
 		return types.Int64
 	case *script.PositionalCount:
+		c.lit(x)
 		return types.Uint64
 	case *script.Ident:
 		return c.ident(x)

@@ -1,6 +1,8 @@
 package check
 
 import (
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/printf"
@@ -22,7 +24,7 @@ func (c *checker) special(at script.Expr, w *words.Word, args []script.Expr, cal
 		return c.kernelPointer("task_struct"), true
 	case "probetype":
 		if pl := c.place(); pl != nil {
-			c.consts[at] = strConst(pl.Provider.Name)
+			c.consts[at] = strConst(typeName(pl.Provider.Name))
 		}
 	case "has_cpid":
 		c.consts[at] = boolConst(c.opts.Child)
@@ -172,6 +174,7 @@ func (c *checker) kernelPointer(name string) *types.Type {
 // getopt gives a named parameter its value.
 func (c *checker) getopt(at script.Expr, args []script.Expr, call *words.Call) *types.Type {
 	t := call.Word.Result(call)
+	c.asked[call.Lits[0].Str] = true
 	if len(args) > 1 && t.Kind != types.None {
 		k, old := c.lit(args[1]), c.opt[call.Lits[0].Str]
 		if old != nil && k != nil && (old.Kind != k.Kind || old.Int != k.Int || old.Str != k.Str || old.Bool != k.Bool) {
@@ -182,7 +185,7 @@ func (c *checker) getopt(at script.Expr, args []script.Expr, call *words.Call) *
 	s, given := c.opts.Named[call.Lits[0].Str]
 	switch {
 	case t.Kind == types.Bool && given:
-		switch s {
+		switch strings.ToLower(s) {
 		case "", "1", "true":
 			c.consts[at] = boolConst(true)
 		case "0", "false":
@@ -195,12 +198,16 @@ func (c *checker) getopt(at script.Expr, args []script.Expr, call *words.Call) *
 	case t.Kind == types.String && given:
 		c.consts[at] = strConst(s)
 	case t.Kind == types.Int && given:
-		v, err := script.ParseInt(s)
-		if err != nil {
+		digits, neg := strings.CutPrefix(s, "-")
+		v, err := script.ParseInt(digits)
+		switch {
+		case err != nil || neg && v > 1<<63:
 			c.fail(at, "--%s is a number, not %q", call.Lits[0].Str, s)
-			break
+		case neg && v > 0:
+			c.consts[at] = &Const{Kind: types.Int, Int: -v, Neg: true}
+		default:
+			c.consts[at] = intConst(v)
 		}
-		c.consts[at] = intConst(v)
 	case t.Kind != types.None:
 		c.consts[at] = c.lit(args[1])
 	}
@@ -236,4 +243,15 @@ func (k *Const) value() printf.Value {
 		return printf.Int(int64(k.Int))
 	}
 	return printf.Uint(k.Int)
+}
+
+// typeName is what probetype gives for a kind of probes.
+func typeName(provider string) string {
+	switch provider {
+	case "begin", "end", "self":
+		return "special"
+	case "bench":
+		return "benchmark"
+	}
+	return provider
 }

@@ -131,6 +131,11 @@ func (k *Key) parse(v Value) (string, error) {
 	return v.Text, nil
 }
 
+// IsSetting reports whether a variable of the environment is a setting.
+func IsSetting(env string) bool {
+	return findKey(strings.TrimPrefix(strings.ToLower(env), "bpftrace_")) != nil
+}
+
 func findKey(name string) *Key {
 	for i := range Keys {
 		if Keys[i].Name == name {

@@ -51,6 +51,12 @@ them. The language is bpftrace's of version 0.27; types of maps and variables ar
 addition jalon has floating-point literals and values, and variables of a program by their names in
 ` + "`uprobe`" + `.
 
+    jalon run script.bt arg1 -- --name=value       jalon run -e 'begin { printf("%d\n", 42); }'
+    jalon run --dry-run script.bt                  jalon run -d types script.bt    (ast, expanded, types, maps)
+
+` + "`jalon run`" + ` checks whole scripts in this language. So far it runs those whose probes are begin, end, interval and
+self, in jalon itself; it refuses to start others and names what is missing.
+
 `
 
 func table(b *strings.Builder, rows []*Word) {

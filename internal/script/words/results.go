@@ -86,7 +86,7 @@ func placeText(c *Call) *types.Type {
 		c.Fail("%s can be used in probes only", c.Word.Name)
 		return types.NoneT
 	case c.Word.Name == "probetype":
-		return types.StringOf(int64(len(c.Place.Provider.Name)) + 1)
+		return types.StringOf(16)
 	}
 	return types.StringOf(int64(len(c.Place.Point.Text)) + 64)
 }

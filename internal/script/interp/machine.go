@@ -1,0 +1,187 @@
+// Package interp executes probes of scripts in jalon itself: begin, end, timers, signals, tests and benchmarks. It
+// also is the meaning of the language's operations, against which the engines are tested.
+//
+// Import rule: interp imports only the packages of scripts.
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/printf"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// Machine runs a script.
+type Machine struct {
+	p      *check.Program
+	opts   Options
+	maps   map[string]*table
+	start  time.Time
+	vars   []map[string]*slot // of the probe that runs; the innermost scope is the last
+	place  *script.Place
+	ctx    context.Context
+	steps  int
+	ended  bool
+	status int
+	errors int // of errorf and failed assertions, for tests
+	funcs  map[string]*script.Function
+}
+
+// slot is a variable.
+type slot struct {
+	v val
+	t *types.Type
+}
+
+// Options are the outputs and what else a script can see.
+type Options struct {
+	Out, Err io.Writer
+	JSON     bool
+	Quiet    bool // no messages of jalon's own
+	Child    int  // the process of -c
+	Now      func() time.Time
+	// Boot and Mono are the clocks of nsecs, in nanoseconds.
+	Boot, Mono func() uint64
+	// System runs a command of the shell and returns its output.
+	System func(command string) ([]byte, error)
+}
+
+// New prepares a script to run.
+func New(p *check.Program, opts Options) *Machine {
+	m := &Machine{p: p, opts: opts, maps: map[string]*table{}, funcs: map[string]*script.Function{}, start: opts.Now()}
+	for _, k := range p.Maps {
+		m.maps[k.Name] = newTable(k, p)
+	}
+	for _, f := range p.Functions {
+		m.funcs[f.Name] = f
+	}
+	return m
+}
+
+// How a statement ends.
+type flow uint8
+
+const (
+	next flow = iota
+	breaking
+	continuing
+	returning
+)
+
+// errStopped ends a probe when the script is interrupted.
+var errStopped = errors.New("interrupted")
+
+// maxDepth bounds the calls of functions.
+const maxDepth = 1000
+
+// Run executes a probe once at one of its places.
+func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (result int64, err error) {
+	m.ctx, m.place, m.vars = ctx, pl, nil
+	defer func() {
+		if r := recover(); r != nil {
+			if stop, ok := r.(stopped); ok {
+				err = stop.error
+				return
+			}
+			panic(r)
+		}
+	}()
+	m.push()
+	if pr.Pred != nil && !m.truth(pr.Pred) {
+		return 0, nil
+	}
+	f, v := m.block(pr.Body)
+	if f == returning {
+		return int64(v.n), nil
+	}
+	return 0, nil
+}
+
+// stopped unwinds to Run: the end of a script by exit() or a signal is not an error of a statement.
+type stopped struct{ error }
+
+func (m *Machine) stop(err error) { panic(stopped{err}) }
+
+// Ended reports whether exit() was called, and the status.
+func (m *Machine) Ended() (bool, int) { return m.ended, m.status }
+
+// step counts an operation, and ends the probe if the script is interrupted.
+func (m *Machine) step() {
+	if m.steps++; m.steps&1023 == 0 && m.ctx.Err() != nil {
+		m.stop(errStopped)
+	}
+}
+
+func (m *Machine) push() { m.vars = append(m.vars, map[string]*slot{}) }
+func (m *Machine) pop()  { m.vars = m.vars[:len(m.vars)-1] }
+
+func (m *Machine) lookup(name string) *slot {
+	for i := len(m.vars) - 1; i >= 0; i-- {
+		if s := m.vars[i][name]; s != nil {
+			return s
+		}
+	}
+	return nil
+}
+
+// set assigns to a variable of type t; in the innermost scope if it is new.
+func (m *Machine) set(name string, v val, from, t *types.Type) {
+	s := m.lookup(name)
+	if s == nil {
+		s = &slot{t: t}
+		m.vars[len(m.vars)-1][name] = s
+	}
+	s.v = convert(v, from, s.t)
+}
+
+// typeOf is the type that the checker gave an expression.
+func (m *Machine) typeOf(x script.Expr) *types.Type {
+	if t := m.p.Types[x]; t != nil {
+		return t
+	}
+	return types.NoneT
+}
+
+// PrintMaps prints all maps that have elements, as at the end of a script.
+func (m *Machine) PrintMaps() {
+	for _, k := range m.p.Maps {
+		if t := m.maps[k.Name]; len(t.elems) > 0 {
+			m.print(t, 0, 1)
+		}
+	}
+}
+
+// Lost are warnings of maps that were full.
+func (m *Machine) Lost() []string {
+	var out []string
+	for _, k := range m.p.Maps {
+		if t := m.maps[k.Name]; t.full > 0 {
+			out = append(out, t.fullText())
+		}
+	}
+	return out
+}
+
+func (m *Machine) print(t *table, top int, div uint64) {
+	s := t.shown(top, div)
+	if m.opts.JSON {
+		s.JSON(m.opts.Out)
+	} else {
+		s.Text(m.opts.Out)
+	}
+}
+
+// line writes an event: text as it is, or a line of JSON.
+func (m *Machine) line(kind, text string) {
+	if m.opts.JSON {
+		fmt.Fprintf(m.opts.Out, "{\"type\": %q, \"data\": %s}\n", kind, printf.Quote(text))
+		return
+	}
+	fmt.Fprint(m.opts.Out, text)
+}

@@ -1,0 +1,276 @@
+package interp
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/printf"
+	"github.com/jalon-trace/jalon/internal/script/show"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// table is a map while the script runs.
+type table struct {
+	*check.Map
+	elems map[string]*cell
+	limit uint64
+	lru   bool
+	full  uint64 // updates that found it full
+	clock uint64 // of uses
+	// The literals of the function that updates it.
+	k               uint  // of hist
+	low, high, step int64 // of lhist; interval and number of tseries
+	by              string
+}
+
+// cell is an element. Aggregations use the fields after v.
+type cell struct {
+	key    val
+	v      val
+	used   uint64
+	count  uint64
+	total  uint64
+	counts []uint64
+	series map[int64]*cell
+}
+
+func newTable(m *check.Map, p *check.Program) *table {
+	t := &table{Map: m, elems: map[string]*cell{}, limit: uint64(p.Config.Int("max_map_keys"))}
+	if m.Decl != nil {
+		t.limit, t.lru = m.Decl.Max, strings.Contains(m.Decl.Kind, "lru")
+	}
+	return t
+}
+
+// get returns an element, or nil.
+func (t *table) get(key val) *cell {
+	c := t.elems[string(encode(nil, key))]
+	if c != nil {
+		t.clock++
+		c.used = t.clock
+	}
+	return c
+}
+
+// make returns an element, which is made if it is missing; nil if the map is full.
+func (t *table) make(key val) *cell {
+	if c := t.get(key); c != nil {
+		return c
+	}
+	if uint64(len(t.elems)) >= t.limit && !t.evict() {
+		t.full++
+		return nil
+	}
+	t.clock++
+	c := &cell{key: key, used: t.clock}
+	t.elems[string(encode(nil, key))] = c
+	return c
+}
+
+// evict removes the element that was not used for longest from an lru map.
+func (t *table) evict() bool {
+	if !t.lru {
+		return false
+	}
+	oldest, at := ^uint64(0), ""
+	for k, c := range t.elems {
+		if c.used < oldest {
+			oldest, at = c.used, k
+		}
+	}
+	delete(t.elems, at)
+	return true
+}
+
+// update executes count(), sum() and the like.
+func (t *table) update(c *cell, fn string, n uint64, signed bool, now time.Time) {
+	c.count++
+	less := func(a, b uint64) bool {
+		if signed {
+			return int64(a) < int64(b)
+		}
+		return a < b
+	}
+	switch fn {
+	case "sum", "avg", "stats":
+		c.total += n
+	case "min":
+		if c.count == 1 || less(n, c.total) {
+			c.total = n
+		}
+	case "max":
+		if c.count == 1 || less(c.total, n) {
+			c.total = n
+		}
+	case "hist":
+		c.add(show.HistIndex(int64(n), t.k))
+	case "lhist":
+		c.add(show.LinearIndex(int64(n), t.low, t.high, t.step))
+	case "tseries":
+		t.tick(c, n, signed, now)
+	}
+}
+
+func (c *cell) add(index int) {
+	for len(c.counts) <= index {
+		c.counts = append(c.counts, 0)
+	}
+	c.counts[index]++
+}
+
+// tick updates the interval of a time series.
+func (t *table) tick(c *cell, n uint64, signed bool, now time.Time) {
+	if c.series == nil {
+		c.series = map[int64]*cell{}
+	}
+	epoch := now.UnixNano() / t.low
+	s := c.series[epoch]
+	if s == nil {
+		s = &cell{}
+		c.series[epoch] = s
+		delete(c.series, epoch-t.high)
+	}
+	if t.by == "" {
+		s.count, s.total = 1, n
+		return
+	}
+	t.update(s, t.by, n, signed, now)
+}
+
+// value is what reading an element gives.
+func (c *cell) value(t *types.Type) val {
+	switch t.Kind {
+	case types.Count:
+		return num(c.count)
+	case types.Sum, types.Min, types.Max:
+		return num(c.total)
+	case types.Avg:
+		return num(c.average(t.Signed))
+	case types.Stats:
+		return val{list: []val{num(c.count), num(c.average(t.Signed)), num(c.total)}}
+	}
+	return c.v
+}
+
+func (c *cell) average(signed bool) uint64 {
+	switch {
+	case c.count == 0:
+		return 0
+	case signed:
+		return uint64(int64(c.total) / int64(c.count))
+	}
+	return c.total / c.count
+}
+
+// zero sets all values to 0.
+func (t *table) zero() {
+	for _, c := range t.elems {
+		*c = cell{key: c.key, used: c.used}
+		if !t.Value.Aggregated() {
+			c.v = blank(t.Value)
+		}
+	}
+}
+
+// blank is the value 0 of a type.
+func blank(t *types.Type) val {
+	switch t.Kind {
+	case types.Tuple, types.Record:
+		v := val{list: make([]val, len(t.Fields))}
+		for i, f := range t.Fields {
+			v.list[i] = blank(f.Type)
+		}
+		return v
+	case types.Array:
+		v := val{list: make([]val, t.Count)}
+		for i := range v.list {
+			v.list[i] = blank(t.Elem)
+		}
+		return v
+	}
+	return val{}
+}
+
+// shown is the map as it is printed; the largest top elements, divided.
+func (t *table) shown(top int, div uint64) *show.Map {
+	m := &show.Map{Name: t.Name, Scalar: t.Scalar}
+	div = max(div, 1)
+	for _, c := range t.elems {
+		e := show.Elem{Key: printed(c.key, t.Key)}
+		switch t.Value.Kind {
+		case types.Hist, types.LHist:
+			m.Kind = show.Hists
+			h := show.Linear(c.counts, t.low, t.high, max(t.step, 1))
+			if t.Value.Kind == types.Hist {
+				h = show.Hist(c.counts, t.k, div)
+			}
+			e.Hist, e.Order = &h, show.Order{N: c.count}
+		case types.TSeries:
+			m.Kind = show.Serieses
+			e.Series, e.Order = t.points(c)
+		case types.Stats:
+			m.Kind = show.Stats
+			e.Value, e.Order = t.stats(c, div), show.Order{N: c.average(t.Value.Signed), Signed: t.Value.Signed}
+		default:
+			if t.Value.Kind == types.Avg {
+				m.Kind = show.Stats
+			}
+			v := c.value(t.Value)
+			if t.Value.Is(types.Int) || t.Value.Castable() {
+				e.Order = show.Order{N: v.n, Signed: t.Value.Signed}
+				v.n = divided(v.n, div, t.Value.Signed)
+			}
+			e.Value = printed(v, t.Value)
+		}
+		m.Elems = append(m.Elems, e)
+	}
+	m.Sort(top)
+	return m
+}
+
+func divided(n, div uint64, signed bool) uint64 {
+	if signed && int64(div) > 0 {
+		return uint64(int64(n) / int64(div))
+	}
+	return n / div
+}
+
+func (t *table) stats(c *cell, div uint64) printf.Value {
+	number := func(n uint64) printf.Value {
+		if t.Value.Signed {
+			return printf.Int(int64(n))
+		}
+		return printf.Uint(n)
+	}
+	return printf.Record([]string{"count", "average", "total"},
+		[]printf.Value{number(c.count), number(divided(c.average(t.Value.Signed), div, t.Value.Signed)), number(c.total)})
+}
+
+// points is a time series up to its last interval.
+func (t *table) points(c *cell) (*show.Series, show.Order) {
+	s := &show.Series{Interval: time.Duration(t.low)}
+	first, last := int64(1<<63-1), int64(-1<<63)
+	for epoch := range c.series {
+		first, last = min(first, epoch), max(last, epoch)
+	}
+	for epoch := max(first, last-t.high+1); len(c.series) > 0 && epoch <= last; epoch++ {
+		p := show.Point{Start: time.Unix(0, epoch*t.low)}
+		if e := c.series[epoch]; e != nil {
+			n := e.total
+			switch t.by {
+			case "avg":
+				n = e.average(true)
+			}
+			p.Value = printf.Int(int64(n))
+		}
+		s.Points = append(s.Points, p)
+	}
+	return s, show.Order{N: uint64(last)}
+}
+
+// fullText is the warning of a full map.
+func (t *table) fullText() string {
+	return fmt.Sprintf("the map %s is full: %d updates were lost; it has room for %d elements (max_map_keys, or let %s = hash(N))", t.Name, t.full, t.limit, t.Name)
+}

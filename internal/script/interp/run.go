@@ -1,0 +1,124 @@
+package interp
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/check"
+)
+
+// timer is an interval probe.
+type timer struct {
+	pr     *check.Probe
+	pl     *script.Place
+	period time.Duration
+	due    time.Time
+}
+
+// timers are the interval probes of the script.
+func (m *Machine) timers(now time.Time) []*timer {
+	var out []*timer
+	m.each("interval", func(pr *check.Probe, pl *script.Place) {
+		d := time.Duration(pl.Nanos)
+		if pl.Hertz > 0 {
+			d = time.Second / time.Duration(min(pl.Hertz, uint64(time.Second)))
+		}
+		out = append(out, &timer{pr, pl, d, now.Add(d)})
+	})
+	return out
+}
+
+// each calls f for the probes of a kind, in the order of the script.
+func (m *Machine) each(provider string, f func(*check.Probe, *script.Place)) {
+	for _, pr := range m.p.Probes {
+		for _, pl := range pr.Places {
+			if pl.Provider.Name == provider {
+				f(pr, pl)
+			}
+		}
+	}
+}
+
+// all runs the probes of a kind. The others run also if one calls exit().
+func (m *Machine) all(ctx context.Context, provider string) error {
+	var first error
+	m.each(provider, func(pr *check.Probe, pl *script.Place) {
+		if _, err := m.Run(ctx, pr, pl); err != nil && !errors.Is(err, errStopped) && first == nil {
+			first = err
+		}
+	})
+	return first
+}
+
+// Loop runs the script: begin probes, then timers and signals until exit() or the end of ctx, then end probes. usr1
+// receives a value for each signal.
+func (m *Machine) Loop(ctx context.Context, usr1 <-chan struct{}) error {
+	err := m.all(ctx, "begin")
+	timers := m.timers(time.Now())
+	selves := 0
+	m.each("self", func(*check.Probe, *script.Place) { selves++ })
+	for err == nil && !m.ended && ctx.Err() == nil && len(timers)+selves > 0 {
+		err = m.wait(ctx, timers, usr1)
+	}
+	if e := m.all(context.WithoutCancel(ctx), "end"); err == nil {
+		err = e
+	}
+	return err
+}
+
+// wait waits for a timer or signal and runs its probes. Periods that passed meanwhile are left out.
+func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{}) error {
+	var first *timer
+	for _, t := range timers {
+		if first == nil || t.due.Before(first.due) {
+			first = t
+		}
+	}
+	var alarm <-chan time.Time
+	if first != nil {
+		clock := time.NewTimer(time.Until(first.due))
+		defer clock.Stop()
+		alarm = clock.C
+	}
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-usr1:
+		return m.all(ctx, "self")
+	case now := <-alarm:
+		if first.due = first.due.Add(first.period); first.due.Before(now) {
+			first.due = now.Add(first.period)
+		}
+		_, err := m.Run(ctx, first.pr, first.pl)
+		if errors.Is(err, errStopped) {
+			return nil
+		}
+		return err
+	}
+}
+
+// Attached reports how many probes there are.
+func (m *Machine) Attached() {
+	n := 0
+	for _, pr := range m.p.Probes {
+		n += len(pr.Places)
+	}
+	switch {
+	case m.opts.JSON:
+		fmt.Fprintf(m.opts.Out, "{\"type\": \"attached_probes\", \"count\": %d, \"data\": {\"probes\": %d}}\n", n, n)
+	case n == 1:
+		fmt.Fprintln(m.opts.Err, "Attached 1 probe")
+	default:
+		fmt.Fprintf(m.opts.Err, "Attached %d probes\n", n)
+	}
+}
+
+// End separates what the script printed from the maps.
+func (m *Machine) End() {
+	if !m.opts.JSON {
+		fmt.Fprint(m.opts.Out, "\n\n")
+	}
+}
