@@ -17,7 +17,7 @@ var units = map[string]uint64{
 }
 
 // number consumes an integer, or a floating literal such as 1.5.
-func (p *parser) number() Expr {
+func (p *literalParser) number() Expr {
 	p.layout()
 	lo := p.pos
 	if n := p.floatLen(); n > 0 {
@@ -34,7 +34,7 @@ func (p *parser) number() Expr {
 
 // floatLen returns the length of a floating literal at the current position: digits, a dot, digits, and an
 // exponent. 1..2 is a range.
-func (p *parser) floatLen() int {
+func (p *literalParser) floatLen() int {
 	i := p.pos
 	for isDigit(p.at(i)) || p.at(i) == '_' {
 		i++
@@ -57,7 +57,7 @@ func (p *parser) floatLen() int {
 }
 
 // integer consumes an integer literal.
-func (p *parser) integer() (uint64, string) {
+func (p *literalParser) integer() (uint64, string) {
 	p.layout()
 	lo := p.pos
 	if !isDigit(p.peek(0)) {
@@ -162,7 +162,7 @@ func digitOf(c byte) int {
 var escapes = map[byte]byte{'n': '\n', 't': '\t', 'r': '\r', '"': '"', '\\': '\\'}
 
 // quoted consumes a string literal and returns its value.
-func (p *parser) quoted() string {
+func (p *literalParser) quoted() string {
 	p.layout()
 	lo := p.pos
 	if p.peek(0) != '"' {
@@ -189,7 +189,7 @@ func (p *parser) quoted() string {
 }
 
 // escape consumes a backslash and what belongs to it.
-func (p *parser) escape(b *strings.Builder) {
+func (p *literalParser) escape(b *strings.Builder) {
 	lo := p.pos
 	p.take(1)
 	c := p.peek(0)
@@ -209,7 +209,7 @@ func (p *parser) escape(b *strings.Builder) {
 }
 
 // coded consumes up to max digits of a byte's number.
-func (p *parser) coded(b *strings.Builder, lo, max, base int) {
+func (p *literalParser) coded(b *strings.Builder, lo, max, base int) {
 	n := 0
 	for n < max && digitOf(p.peek(n)) < base {
 		n++

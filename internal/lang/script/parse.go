@@ -15,15 +15,37 @@ const (
 	maxNesting = 500      // of expressions and blocks, for the recursion of the parser
 )
 
+// The parts of the parser by topic. They see each other through the parser, because expressions have blocks and
+// types, and C declarations have expressions.
+type (
+	statementParser struct{ *parser }
+	exprParser      struct{ *parser }
+	literalParser   struct{ *parser }
+	typeParser      struct{ *parser }
+	cParser         struct{ *parser }
+)
+
 type parser struct {
 	scanner
+	statementParser
+	exprParser
+	literalParser
+	typeParser
+	cParser
 	nesting int
+}
+
+func newParser(name, text string) *parser {
+	p := &parser{scanner: scanner{file: &File{Name: name, Text: text}, src: text}}
+	p.statementParser, p.exprParser, p.literalParser = statementParser{p}, exprParser{p}, literalParser{p}
+	p.typeParser, p.cParser = typeParser{p}, cParser{p}
+	return p
 }
 
 // Parse parses a script. The error is lang.Diagnostics (or a single diagnostic) with the mistakes found; the
 // script then has the parts that could be parsed.
 func Parse(name, text string) (*Script, error) {
-	p := &parser{scanner: scanner{file: &File{Name: name, Text: text}, src: text}}
+	p := newParser(name, text)
 	if len(text) > maxSource {
 		p.src = ""
 		p.errorAt(lang.Span{}, "", "the script has %d bytes, more than the %d allowed", len(text), maxSource)
@@ -35,7 +57,7 @@ func Parse(name, text string) (*Script, error) {
 
 // ParseExpr parses a text that is a single expression.
 func ParseExpr(name, text string) (Expr, error) {
-	p := &parser{scanner: scanner{file: &File{Name: name, Text: text}, src: text}}
+	p := newParser(name, text)
 	if len(text) > maxSource {
 		p.src = ""
 		p.errorAt(lang.Span{}, "", "the expression has %d bytes, more than the %d allowed", len(text), maxSource)

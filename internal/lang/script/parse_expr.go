@@ -23,7 +23,7 @@ var precedence = func() map[string]int {
 }()
 
 // expression parses an expression, ?: included. After an error it returns some expression or nil.
-func (p *parser) expression() Expr {
+func (p *exprParser) expression() Expr {
 	p.enter()
 	defer p.leave()
 	p.layout()
@@ -46,7 +46,7 @@ func (p *parser) expression() Expr {
 
 // operator returns the binary operator at the next token, and its precedence; 0 if there is none. An operator
 // before "=" is an assignment, and a "/" before "{" ends a predicate.
-func (p *parser) operator() (string, int) {
+func (p *exprParser) operator() (string, int) {
 	p.layout()
 	c, next := p.peek(0), p.peek(1)
 	two := string([]byte{c, next})
@@ -67,7 +67,7 @@ func (p *parser) operator() (string, int) {
 }
 
 // binary parses operands joined by operators of at least the precedence min.
-func (p *parser) binary(min int) Expr {
+func (p *exprParser) binary(min int) Expr {
 	p.layout()
 	lo := p.pos
 	x := p.unary()
@@ -84,7 +84,7 @@ func (p *parser) binary(min int) Expr {
 	return x
 }
 
-func (p *parser) unary() Expr {
+func (p *exprParser) unary() Expr {
 	p.enter()
 	defer p.leave()
 	p.layout()
@@ -111,7 +111,7 @@ func (p *parser) unary() Expr {
 }
 
 // steppable reports operands that ++ and -- cannot change.
-func (p *parser) steppable(x Expr, lo int) {
+func (p *exprParser) steppable(x Expr, lo int) {
 	switch x.(type) {
 	case *Var, *Map, *Element:
 		return
@@ -121,7 +121,7 @@ func (p *parser) steppable(x Expr, lo int) {
 	}
 }
 
-func (p *parser) address() Expr {
+func (p *exprParser) address() Expr {
 	lo := p.pos
 	p.take(1)
 	p.layout()
@@ -142,7 +142,7 @@ func (p *parser) address() Expr {
 }
 
 // postfix parses .field, ->field, .0, [index], ++ and -- after x.
-func (p *parser) postfix(lo int, x Expr) Expr {
+func (p *exprParser) postfix(lo int, x Expr) Expr {
 	for !p.bad {
 		p.layout()
 		c, next := p.peek(0), p.peek(1)
@@ -170,7 +170,7 @@ func (p *parser) postfix(lo int, x Expr) Expr {
 }
 
 // member parses the name or number after a dot.
-func (p *parser) member(lo int, x Expr) Expr {
+func (p *exprParser) member(lo int, x Expr) Expr {
 	p.layout()
 	at := p.pos
 	if isDigit(p.peek(0)) {

@@ -7,7 +7,7 @@ import (
 )
 
 // primary parses an operand without operators.
-func (p *parser) primary() Expr {
+func (p *exprParser) primary() Expr {
 	p.layout()
 	lo := p.pos
 	switch c := p.peek(0); {
@@ -44,7 +44,7 @@ func (p *parser) primary() Expr {
 }
 
 // worded parses what begins with a word: if, sizeof and the like, a call, a bare word.
-func (p *parser) worded() Expr {
+func (p *exprParser) worded() Expr {
 	lo := p.pos
 	w := p.word()
 	if w == "typeof" {
@@ -89,12 +89,12 @@ var keywords = map[string]bool{
 	"unroll": true, "while": true,
 }
 
-func (p *parser) operand(ends string) *TypeOf {
+func (p *exprParser) operand(ends string) *TypeOf {
 	p.expect('(')
 	return p.typeOrExpr(ends)
 }
 
-func (p *parser) offsetOf(lo int) Expr {
+func (p *exprParser) offsetOf(lo int) Expr {
 	t := p.operand(",")
 	p.expect(',')
 	fields := []string{p.name("the name of a field")}
@@ -105,7 +105,7 @@ func (p *parser) offsetOf(lo int) Expr {
 	return &Offsetof{p.expr(lo, t), t, fields}
 }
 
-func (p *parser) ifElse(lo int) Expr {
+func (p *exprParser) ifElse(lo int) Expr {
 	p.enter()
 	defer p.leave()
 	x := &If{Cond: p.condition()}
@@ -136,7 +136,7 @@ func (p *parser) ifElse(lo int) Expr {
 }
 
 // args parses the arguments of a call with their parentheses.
-func (p *parser) args() []Expr {
+func (p *exprParser) args() []Expr {
 	p.expect('(')
 	var args []Expr
 	if p.accept(')') {
@@ -153,7 +153,7 @@ func (p *parser) args() []Expr {
 }
 
 // arg parses an argument: an expression, or a type such as struct S or uint8*.
-func (p *parser) arg() Expr {
+func (p *exprParser) arg() Expr {
 	p.layout()
 	lo := p.pos
 	if end, _, certain := p.afterType(lo); end >= 0 && certain && (p.at(end) == ',' || p.at(end) == ')') {
@@ -164,7 +164,7 @@ func (p *parser) arg() Expr {
 }
 
 // mapped parses a map or an element of one.
-func (p *parser) mapped() Expr {
+func (p *exprParser) mapped() Expr {
 	lo := p.pos
 	name := p.sigil(true)
 	m := &Map{p.expr(lo), name}
@@ -186,7 +186,7 @@ func (p *parser) mapped() Expr {
 	return &Element{p.expr(lo, m, key), m, key}
 }
 
-func (p *parser) positional() Expr {
+func (p *exprParser) positional() Expr {
 	lo := p.pos
 	p.take(p.wordEnd(lo+1) - lo)
 	digits := p.src[lo+1 : p.pos]
@@ -199,7 +199,7 @@ func (p *parser) positional() Expr {
 }
 
 // parens parses what begins with "(": an expression, a cast, a tuple or a record.
-func (p *parser) parens() Expr {
+func (p *exprParser) parens() Expr {
 	p.enter()
 	defer p.leave()
 	lo := p.pos
@@ -230,7 +230,7 @@ func (p *parser) parens() Expr {
 }
 
 // recordAhead reports whether name = follows.
-func (p *parser) recordAhead() bool {
+func (p *exprParser) recordAhead() bool {
 	w := p.word()
 	if w == "" || isBuiltin(w) {
 		return false
@@ -239,7 +239,7 @@ func (p *parser) recordAhead() bool {
 	return p.at(i) == '=' && p.at(i+1) != '='
 }
 
-func (p *parser) record(lo int) Expr {
+func (p *exprParser) record(lo int) Expr {
 	r := &Record{}
 	seen := map[string]bool{}
 	for !p.bad {
@@ -264,7 +264,7 @@ func (p *parser) record(lo int) Expr {
 
 // cast parses (type)operand after the "(" at lo, or returns nil. A word in parentheses is a type if an operand
 // follows, except the builtins that are words of the grammar.
-func (p *parser) cast(lo int) Expr {
+func (p *exprParser) cast(lo int) Expr {
 	var t *TypeOf
 	if p.word() == "typeof" {
 		t = p.typeOf()
@@ -287,14 +287,14 @@ func (p *parser) cast(lo int) Expr {
 }
 
 // suffixesAreNumbers reports whether the brackets between lo and hi contain numbers only: (a[$i])... is no cast.
-func (p *parser) suffixesAreNumbers(lo, hi int) bool {
+func (p *exprParser) suffixesAreNumbers(lo, hi int) bool {
 	text := p.src[lo:hi]
 	i := strings.IndexByte(text, '[')
 	return i < 0 || strings.Trim(text[i:], "[]* \t\r\n0123456789xXabcdefABCDEF_") == ""
 }
 
 // operandAt reports whether an operand of a cast can begin at i.
-func (p *parser) operandAt(i int) bool {
+func (p *exprParser) operandAt(i int) bool {
 	c := p.at(p.afterLayout(i))
 	return c != 0 && (isWord(c) || strings.IndexByte(`$@"(-!~*&`, c) >= 0)
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // statements parses a block whose value is not used: a last expression without ";" is a statement.
-func (p *parser) statements() *Block {
+func (p *statementParser) statements() *Block {
 	b := p.block()
 	if b != nil {
 		dropValue(b)
@@ -39,7 +39,7 @@ func dropValue(b *Block) {
 }
 
 // block parses { statements; value }. After an error in a statement it goes on with the next.
-func (p *parser) block() *Block {
+func (p *statementParser) block() *Block {
 	p.enter()
 	defer p.leave()
 	p.layout()
@@ -80,7 +80,7 @@ func (p *parser) block() *Block {
 }
 
 // statement parses a statement and appends it to the block, or sets the block's value.
-func (p *parser) statement(b *Block) {
+func (p *statementParser) statement(b *Block) {
 	lo := p.pos
 	var st Stmt
 	switch w := p.word(); w {
@@ -112,7 +112,7 @@ func (p *parser) statement(b *Block) {
 }
 
 // finish makes a statement unless its body is missing.
-func finish(p *parser, body *Block, make func() Stmt) Stmt {
+func finish(p *statementParser, body *Block, make func() Stmt) Stmt {
 	if p.bad || body == nil {
 		return nil
 	}
@@ -121,7 +121,7 @@ func finish(p *parser, body *Block, make func() Stmt) Stmt {
 
 // condition parses the condition of an if or a loop: in parentheses, or a unary expression. ("{" begins the
 // block.)
-func (p *parser) condition() Expr {
+func (p *statementParser) condition() Expr {
 	if p.accept('(') {
 		x := p.expression()
 		p.expect(')')
@@ -130,7 +130,7 @@ func (p *parser) condition() Expr {
 	return p.unary()
 }
 
-func (p *parser) loop() Stmt {
+func (p *statementParser) loop() Stmt {
 	p.layout()
 	lo := p.pos
 	p.acceptWord("for")
@@ -155,7 +155,7 @@ func (p *parser) loop() Stmt {
 	return finish(p, f.Body, func() Stmt { f.stmtNode = p.stmt(lo, first, f.Body); return f })
 }
 
-func (p *parser) jump(w string) Stmt {
+func (p *statementParser) jump(w string) Stmt {
 	lo := p.pos
 	p.take(len(w))
 	j := &Jump{Word: w}
@@ -173,14 +173,14 @@ func (p *parser) jump(w string) Stmt {
 }
 
 // end consumes the ";" after a statement; before "}" it may be missing.
-func (p *parser) end() {
+func (p *statementParser) end() {
 	p.layout()
 	if p.peek(0) != '}' {
 		p.expect(';')
 	}
 }
 
-func (p *parser) let() Stmt {
+func (p *statementParser) let() Stmt {
 	lo := p.pos
 	p.acceptWord("let")
 	st := &Let{Var: p.variable("a variable after let")}
@@ -202,7 +202,7 @@ func (p *parser) let() Stmt {
 var compound = strings.Fields("<< >> + - * / % & | ^")
 
 // assignment consumes "=" or an operator with "=", and reports whether there is one.
-func (p *parser) assignment() (op string, ok bool) {
+func (p *statementParser) assignment() (op string, ok bool) {
 	p.layout()
 	if p.peek(0) == '=' && p.peek(1) != '=' {
 		p.take(1)
@@ -218,7 +218,7 @@ func (p *parser) assignment() (op string, ok bool) {
 }
 
 // simple parses an assignment, a discarded value, or an expression, which may be the block's value.
-func (p *parser) simple(b *Block) {
+func (p *statementParser) simple(b *Block) {
 	lo := p.pos
 	if p.word() == "_" {
 		if i := p.afterLayout(p.pos + 1); p.at(i) == '=' && p.at(i+1) != '=' {
@@ -270,7 +270,7 @@ func isBlock(x Expr) bool {
 }
 
 // target reports targets that cannot be assigned to.
-func (p *parser) target(x Expr) {
+func (p *statementParser) target(x Expr) {
 	switch x.(type) {
 	case nil, *Var, *Map, *Element:
 	case *TupleField, *Field:

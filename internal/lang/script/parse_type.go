@@ -31,7 +31,7 @@ var isType = func() map[string]bool {
 }()
 
 // typeName parses a type: a name or a tag with a name, then * and [N] in any order.
-func (p *parser) typeName() *Type {
+func (p *typeParser) typeName() *Type {
 	p.layout()
 	lo := p.pos
 	t := &Type{Name: p.name("the name of a type")}
@@ -66,7 +66,7 @@ func (p *parser) typeName() *Type {
 }
 
 // baseType consumes the further words of a C type that begins with the word w, and returns its name.
-func (p *parser) baseType(w string) string {
+func (p *typeParser) baseType(w string) string {
 	in := func(w string) bool {
 		for _, b := range baseWords {
 			if b == w {
@@ -116,7 +116,7 @@ func sortWords(words []string) {
 
 // afterType returns the offset behind a type at i, whether it has suffixes and whether its name is certainly
 // a type's; -1 if there is no type.
-func (p *parser) afterType(i int) (end int, suffixes, certain bool) {
+func (p *typeParser) afterType(i int) (end int, suffixes, certain bool) {
 	i = p.afterLayout(i)
 	if !isWordStart(p.at(i)) {
 		return -1, false, false
@@ -163,7 +163,7 @@ func (p *parser) afterType(i int) (end int, suffixes, certain bool) {
 }
 
 // typeOnly parses typeof(...) or a type.
-func (p *parser) typeOnly() *TypeOf {
+func (p *typeParser) typeOnly() *TypeOf {
 	p.layout()
 	lo := p.pos
 	if p.word() == "typeof" {
@@ -174,7 +174,7 @@ func (p *parser) typeOnly() *TypeOf {
 }
 
 // typeOf parses typeof(type or expression).
-func (p *parser) typeOf() *TypeOf {
+func (p *typeParser) typeOf() *TypeOf {
 	p.layout()
 	lo := p.pos
 	p.acceptWord("typeof")
@@ -188,7 +188,7 @@ func (p *parser) typeOf() *TypeOf {
 
 // typeOrExpr parses the operand of sizeof and the like. A name with suffixes is a type, a bare name an
 // expression (whose name may turn out to be a type's); ends are the characters that may follow a type.
-func (p *parser) typeOrExpr(ends string) *TypeOf {
+func (p *typeParser) typeOrExpr(ends string) *TypeOf {
 	p.layout()
 	lo := p.pos
 	if p.word() == "typeof" {

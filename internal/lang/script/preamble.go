@@ -74,13 +74,13 @@ type CDerive struct {
 }
 
 // preambleAhead reports whether C text follows.
-func (p *parser) preambleAhead() bool {
+func (p *cParser) preambleAhead() bool {
 	p.layout()
 	return p.peek(0) == '#' && p.peek(1) != '!' || isTag(p.word()) && p.definitionAhead()
 }
 
 // definitionAhead reports whether words and brackets, then "{", follow: struct S {, but not struct:probe {.
-func (p *parser) definitionAhead() bool {
+func (p *cParser) definitionAhead() bool {
 	for i := p.pos; i < len(p.src); {
 		i = p.afterLayout(i)
 		switch c := p.at(i); {
@@ -99,7 +99,7 @@ func (p *parser) definitionAhead() bool {
 	return false
 }
 
-func (p *parser) preamble(pre *Preamble) {
+func (p *cParser) preamble(pre *Preamble) {
 	p.layout()
 	lo := p.pos
 	if p.peek(0) == '#' {
@@ -116,7 +116,7 @@ func (p *parser) preamble(pre *Preamble) {
 }
 
 // directive consumes a line of the preprocessor.
-func (p *parser) directive() *Directive {
+func (p *cParser) directive() *Directive {
 	lo := p.pos
 	p.take(1)
 	var b strings.Builder
@@ -158,7 +158,7 @@ func (p *parser) directive() *Directive {
 }
 
 // commentLen is the length of the comment at the start of s, without the end of the line of a // comment.
-func (p *parser) commentLen(s string) int {
+func (p *cParser) commentLen(s string) int {
 	if s[1] == '/' {
 		if n := strings.IndexByte(s, '\n'); n >= 0 {
 			return n
@@ -173,7 +173,7 @@ func (p *parser) commentLen(s string) int {
 }
 
 // cRecord parses struct, union or enum with its name and body.
-func (p *parser) cRecord() *CRecord {
+func (p *cParser) cRecord() *CRecord {
 	p.enter()
 	defer p.leave()
 	r := &CRecord{Tag: p.name("struct, union or enum")}
@@ -208,7 +208,7 @@ func (p *parser) cRecord() *CRecord {
 	return r
 }
 
-func (p *parser) cEnumerator() *CEnumerator {
+func (p *cParser) cEnumerator() *CEnumerator {
 	p.layout()
 	lo := p.pos
 	e := &CEnumerator{Name: p.name("the name of an enumerator")}
@@ -223,7 +223,7 @@ func (p *parser) cEnumerator() *CEnumerator {
 }
 
 // cMembers parses one declaration of members.
-func (p *parser) cMembers() []*CMember {
+func (p *cParser) cMembers() []*CMember {
 	p.layout()
 	lo := p.pos
 	base := p.cBase()
@@ -264,7 +264,7 @@ var cWords = map[string]bool{
 }
 
 // cBase parses the specifiers of a declaration.
-func (p *parser) cBase() *CType {
+func (p *cParser) cBase() *CType {
 	var words []string
 	for {
 		p.attributes(new(bool), new(Expr))
@@ -298,7 +298,7 @@ func (p *parser) cBase() *CType {
 }
 
 // declarator parses pointers, a name, bounds and parameters.
-func (p *parser) declarator() (name string, derive []CDerive) {
+func (p *cParser) declarator() (name string, derive []CDerive) {
 	p.enter()
 	defer p.leave()
 	for {
@@ -351,7 +351,7 @@ func (p *parser) declarator() (name string, derive []CDerive) {
 }
 
 // attributes parses __attribute__((...)): packed and aligned(n) are kept.
-func (p *parser) attributes(packed *bool, aligned *Expr) {
+func (p *cParser) attributes(packed *bool, aligned *Expr) {
 	for p.acceptWord("__attribute__") {
 		p.expect('(')
 		p.expect('(')

@@ -13,7 +13,7 @@ import (
 
 func mapFunc(name string) *words.Word { return words.FindMapFunc(name) }
 
-func (c *checker) call(x *script.Call) *types.Type {
+func (c *calls) call(x *script.Call) *types.Type {
 	if f := c.funcs[x.Name]; f != nil {
 		return c.callFunction(x, f)
 	}
@@ -45,7 +45,7 @@ func (c *checker) call(x *script.Call) *types.Type {
 }
 
 // callFunction types a call of a function of the script.
-func (c *checker) callFunction(x *script.Call, f *script.Function) *types.Type {
+func (c *calls) callFunction(x *script.Call, f *script.Function) *types.Type {
 	ts, _ := c.known(x.Args...)
 	if len(ts) != len(f.Params) {
 		c.fail(x, "the function %s has %d parameters, not %d", f.Name, len(f.Params), len(ts))
@@ -60,12 +60,12 @@ func (c *checker) callFunction(x *script.Call, f *script.Function) *types.Type {
 }
 
 // mapCall types the arguments of count() and the like and returns the type of the map's values.
-func (c *checker) mapCall(x *script.Call) *types.Type {
+func (c *calls) mapCall(x *script.Call) *types.Type {
 	return c.word(x, mapFunc(x.Name), x.Name, x.Args)
 }
 
 // word types a word of the language, or a call of one.
-func (c *checker) word(at script.Expr, w *words.Word, name string, args []script.Expr) *types.Type {
+func (c *calls) word(at script.Expr, w *words.Word, name string, args []script.Expr) *types.Type {
 	if !c.permitted(at, w, name) || !c.counted(at, w, len(args)) {
 		for _, a := range args {
 			if _, ok := a.(*script.Ident); !ok {
@@ -90,7 +90,7 @@ func (c *checker) word(at script.Expr, w *words.Word, name string, args []script
 }
 
 // permitted reports words that cannot be used here.
-func (c *checker) permitted(at script.Expr, w *words.Word, name string) bool {
+func (c *calls) permitted(at script.Expr, w *words.Word, name string) bool {
 	if w.Unsafe && !c.opts.Unsafe {
 		c.fail(at, "%s() needs --unsafe", name)
 		return false
@@ -116,7 +116,7 @@ func (c *checker) permitted(at script.Expr, w *words.Word, name string) bool {
 }
 
 // counted reports a wrong number of arguments.
-func (c *checker) counted(at script.Expr, w *words.Word, n int) bool {
+func (c *calls) counted(at script.Expr, w *words.Word, n int) bool {
 	if n >= w.Min && n <= w.Max {
 		return true
 	}
@@ -137,7 +137,7 @@ func (c *checker) counted(at script.Expr, w *words.Word, n int) bool {
 }
 
 // arguments types arguments and checks their kinds.
-func (c *checker) arguments(at script.Expr, w *words.Word, args []script.Expr, call *words.Call) bool {
+func (c *calls) arguments(at script.Expr, w *words.Word, args []script.Expr, call *words.Call) bool {
 	ok := true
 	for i, a := range args {
 		spec := words.Arg{Kind: words.AnyArg}
@@ -178,13 +178,13 @@ func (c *checker) arguments(at script.Expr, w *words.Word, args []script.Expr, c
 }
 
 // isConstant reports whether a name is an enumerator.
-func (c *checker) isConstant(id *script.Ident) bool {
+func (c *calls) isConstant(id *script.Ident) bool {
 	_, ok := c.enumerator(id.Name)
 	return ok
 }
 
 // literal is the value of an argument as the tables see it.
-func (c *checker) literal(x script.Expr) words.Lit {
+func (c *calls) literal(x script.Expr) words.Lit {
 	k := c.lit(x)
 	if k == nil {
 		return words.Lit{Type: types.NoneT}
@@ -197,7 +197,7 @@ func (c *checker) literal(x script.Expr) words.Lit {
 }
 
 // argument checks an argument that is an expression.
-func (c *checker) argument(at script.Expr, w *words.Word, kind words.ArgKind, a script.Expr, t *types.Type, lit words.Lit) bool {
+func (c *calls) argument(at script.Expr, w *words.Word, kind words.ArgKind, a script.Expr, t *types.Type, lit words.Lit) bool {
 	if t.Kind == types.None {
 		return false
 	}
@@ -234,7 +234,7 @@ func (c *checker) argument(at script.Expr, w *words.Word, kind words.ArgKind, a 
 }
 
 // typeArgument is the type that an argument names.
-func (c *checker) typeArgument(a script.Expr) *types.Type {
+func (c *calls) typeArgument(a script.Expr) *types.Type {
 	switch a := a.(type) {
 	case *script.TypeOf:
 		return c.typeRef(a)
@@ -252,7 +252,7 @@ func (c *checker) typeArgument(a script.Expr) *types.Type {
 
 // mapArgument checks the map of delete(@m, key) and the like, its key, and the variable for the result. For a map
 // without key the type is nil.
-func (c *checker) mapArgument(at script.Expr, w *words.Word, kind words.ArgKind, args []script.Expr, i int) *types.Type {
+func (c *calls) mapArgument(at script.Expr, w *words.Word, kind words.ArgKind, args []script.Expr, i int) *types.Type {
 	a := args[i]
 	m, isMap := a.(*script.Map)
 	switch kind {
@@ -277,7 +277,7 @@ func (c *checker) mapArgument(at script.Expr, w *words.Word, kind words.ArgKind,
 }
 
 // anyOrMap is the first argument of print, len and delete if it is not a map.
-func (c *checker) anyOrMap(at script.Expr, w *words.Word, args []script.Expr) *types.Type {
+func (c *calls) anyOrMap(at script.Expr, w *words.Word, args []script.Expr) *types.Type {
 	a := args[0]
 	t := c.expr(a)
 	switch w.Name {
@@ -304,7 +304,7 @@ func (c *checker) anyOrMap(at script.Expr, w *words.Word, args []script.Expr) *t
 }
 
 // wholeMap checks a map as an argument.
-func (c *checker) wholeMap(w *words.Word, x *script.Map, n int) *types.Type {
+func (c *calls) wholeMap(w *words.Word, x *script.Map, n int) *types.Type {
 	m := c.mapOf(x.Name, x)
 	c.types[x] = m.Value
 	keyed := w.Name == "has_key" || w.Name == "find" || w.Name == "len" || w.Name == "delete" && n == 2
@@ -324,7 +324,7 @@ func (c *checker) wholeMap(w *words.Word, x *script.Map, n int) *types.Type {
 	return nil
 }
 
-func (c *checker) keyArgument(w *words.Word, first, key script.Expr) *types.Type {
+func (c *calls) keyArgument(w *words.Word, first, key script.Expr) *types.Type {
 	t := c.expr(key)
 	x, ok := first.(*script.Map)
 	if !ok {
@@ -339,7 +339,7 @@ func (c *checker) keyArgument(w *words.Word, first, key script.Expr) *types.Type
 }
 
 // result makes the variable of find() hold a value of the map.
-func (c *checker) result(v *script.Var, first script.Expr) *types.Type {
+func (c *calls) result(v *script.Var, first script.Expr) *types.Type {
 	x, ok := first.(*script.Map)
 	if !ok {
 		return types.NoneT
@@ -361,7 +361,7 @@ func (c *checker) result(v *script.Var, first script.Expr) *types.Type {
 }
 
 // format checks the arguments of a format.
-func (c *checker) format(at, f script.Expr, args []script.Expr, ts []*types.Type) {
+func (c *calls) format(at, f script.Expr, args []script.Expr, ts []*types.Type) {
 	k := c.lit(f)
 	spec, err := printf.Parse(k.Str)
 	if err != nil {

@@ -90,16 +90,48 @@ type Variable struct {
 	at       script.Node
 }
 
+// The parts of the checker by topic. All of them see the others through the checker: an expression has blocks,
+// which have expressions.
+type (
+	statements struct {
+		*checker
+		loops int // around the statement
+	}
+	expressions struct {
+		*checker
+		typing int // inside of sizeof, typeof
+	}
+	operators struct{ *checker }
+	calls     struct {
+		*checker
+		tail *script.Call // of a map function, as the value of a block that is assigned to a map
+	}
+	specials struct {
+		*checker
+		asked map[string]bool   // names of getopt
+		opt   map[string]*Const // default values of getopt
+	}
+	constants struct {
+		*checker
+		consts map[script.Expr]*Const
+	}
+)
+
 type checker struct {
+	statements
+	expressions
+	operators
+	calls
+	specials
+	constants
+
 	opts   Options
 	config *words.Config
 	env    *cenv
 	macros map[string][]*script.Macro
 	funcs  map[string]*script.Function
 	maps   map[string]*Map
-	tests  map[string]bool   // names of test and bench probes
-	asked  map[string]bool   // names of getopt
-	opt    map[string]*Const // default values of getopt
+	tests  map[string]bool // names of test and bench probes
 	order  []*Map
 
 	errs, warns lang.Diagnostics
@@ -109,7 +141,6 @@ type checker struct {
 	final   bool // diagnostics are reported
 	changed bool
 	types   map[script.Expr]*types.Type
-	consts  map[script.Expr]*Const
 	vars    map[script.Node]*Variable // by the node that declares them
 
 	// Where the pass is.
@@ -117,9 +148,6 @@ type checker struct {
 	fn     *script.Function
 	scopes []map[string]*Variable
 	probe  *Probe
-	loops  int
-	tail   *script.Call // of a map function, as the value of a block that is assigned to a map
-	typing int          // inside of sizeof, typeof
 }
 
 // maxPasses bounds the inference: each pass carries types over at least one more assignment.
@@ -130,8 +158,11 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	c := &checker{
 		opts: opts, config: &words.Config{}, macros: map[string][]*script.Macro{}, funcs: map[string]*script.Function{},
 		maps: map[string]*Map{}, seen: map[string]bool{}, vars: map[script.Node]*Variable{},
-		tests: map[string]bool{}, opt: map[string]*Const{}, asked: map[string]bool{},
+		tests: map[string]bool{},
 	}
+	c.statements, c.expressions, c.operators = statements{checker: c}, expressions{checker: c}, operators{c}
+	c.calls, c.constants = calls{checker: c}, constants{checker: c}
+	c.specials = specials{checker: c, opt: map[string]*Const{}, asked: map[string]bool{}}
 	c.final = true // the phases before inference report what they find
 	p := &Program{Script: s, Config: c.config}
 	c.settings(s)

@@ -9,7 +9,7 @@ import (
 )
 
 // expr types an expression; NoneT if its type is not known (yet), or after an error.
-func (c *checker) expr(x script.Expr) *types.Type {
+func (c *expressions) expr(x script.Expr) *types.Type {
 	if t, ok := c.types[x]; ok {
 		return t
 	}
@@ -18,7 +18,7 @@ func (c *checker) expr(x script.Expr) *types.Type {
 	return t
 }
 
-func (c *checker) typed(x script.Expr) *types.Type {
+func (c *expressions) typed(x script.Expr) *types.Type {
 	switch x := x.(type) {
 	case *script.Int, *script.Bool, *script.String:
 		return c.lit(x).Type()
@@ -57,7 +57,7 @@ func (c *checker) typed(x script.Expr) *types.Type {
 	return c.operation(x)
 }
 
-func (c *checker) operation(x script.Expr) *types.Type {
+func (c *expressions) operation(x script.Expr) *types.Type {
 	switch x := x.(type) {
 	case *script.Unary:
 		return c.unary(x)
@@ -86,7 +86,7 @@ func (c *checker) operation(x script.Expr) *types.Type {
 }
 
 // known returns the types of operands, and whether all of them are known.
-func (c *checker) known(xs ...script.Expr) ([]*types.Type, bool) {
+func (c *expressions) known(xs ...script.Expr) ([]*types.Type, bool) {
 	ok := true
 	ts := make([]*types.Type, len(xs))
 	for i, x := range xs {
@@ -97,7 +97,7 @@ func (c *checker) known(xs ...script.Expr) ([]*types.Type, bool) {
 }
 
 // ident is a word, a constant, a variable of the program.
-func (c *checker) ident(x *script.Ident) *types.Type {
+func (c *expressions) ident(x *script.Ident) *types.Type {
 	if w := words.Find(x.Name); w != nil && w.Bare {
 		return c.word(x, w, x.Name, nil)
 	}
@@ -125,7 +125,7 @@ func (c *checker) ident(x *script.Ident) *types.Type {
 	return types.NoneT
 }
 
-func (c *checker) variable(x *script.Var) *types.Type {
+func (c *expressions) variable(x *script.Var) *types.Type {
 	v := c.lookup(x.Name)
 	if v == nil {
 		c.fail(x, "the variable %s is not defined", x.Name)
@@ -141,7 +141,7 @@ func (c *checker) variable(x *script.Var) *types.Type {
 }
 
 // scalar is a map that is used without a key.
-func (c *checker) scalar(x *script.Map) *Map {
+func (c *expressions) scalar(x *script.Map) *Map {
 	m := c.mapOf(x.Name, x)
 	if m.keyed {
 		c.fail(x, "the map %s has keys; it is used without one here", x.Name)
@@ -155,7 +155,7 @@ func (c *checker) scalar(x *script.Map) *Map {
 }
 
 // element is an element of a map with keys.
-func (c *checker) element(x *script.Element) *Map {
+func (c *expressions) element(x *script.Element) *Map {
 	m := c.mapOf(x.Map.Name, x.Map)
 	key := c.expr(x.Key)
 	if m.Scalar {
@@ -170,7 +170,7 @@ func (c *checker) element(x *script.Element) *Map {
 }
 
 // key makes the keys of a map hold a value.
-func (c *checker) key(m *Map, x script.Expr, t *types.Type, at script.Node) {
+func (c *expressions) key(m *Map, x script.Expr, t *types.Type, at script.Node) {
 	if t.Kind == types.None {
 		return
 	}
@@ -185,7 +185,7 @@ func (c *checker) key(m *Map, x script.Expr, t *types.Type, at script.Node) {
 }
 
 // badKey describes a part of a type that cannot be a key.
-func (c *checker) badKey(t *types.Type) string {
+func (c *expressions) badKey(t *types.Type) string {
 	switch {
 	case t.Kind == types.Pointer && t.Ctx:
 		return "the context"
@@ -204,7 +204,7 @@ func (c *checker) badKey(t *types.Type) string {
 }
 
 // typeRef is the type that a TypeOf names: a type, or that of an expression, which is not evaluated.
-func (c *checker) typeRef(t *script.TypeOf) *types.Type {
+func (c *expressions) typeRef(t *script.TypeOf) *types.Type {
 	if k, ok := c.types[t]; ok {
 		return k
 	}
@@ -240,7 +240,7 @@ func (c *checker) typeRef(t *script.TypeOf) *types.Type {
 }
 
 // namedType is the type of a typedef, or of a tag without its keyword.
-func (c *checker) namedType(name string) *types.Type {
+func (c *expressions) namedType(name string) *types.Type {
 	for _, tag := range []string{"struct", "union", "enum", ""} {
 		if t := c.named(tag, name); t != nil && (tag == "" || c.env.tags[tag+" "+name] != nil) {
 			return fromC(t)
@@ -253,7 +253,7 @@ func (c *checker) namedType(name string) *types.Type {
 }
 
 // typeWord is sizeof, offsetof or typeinfo.
-func (c *checker) typeWord(x script.Expr) *types.Type {
+func (c *expressions) typeWord(x script.Expr) *types.Type {
 	switch x := x.(type) {
 	case *script.Sizeof:
 		t := c.typeRef(x.Of)
@@ -284,7 +284,7 @@ func (c *checker) typeWord(x script.Expr) *types.Type {
 }
 
 // offset is the offset of a member in a struct.
-func (c *checker) offset(at script.Node, t *types.Type, path []string) (int64, bool) {
+func (c *expressions) offset(at script.Node, t *types.Type, path []string) (int64, bool) {
 	if t.Kind == types.None {
 		return 0, false
 	}
@@ -332,7 +332,7 @@ func member(s *ctype.Type, name string, depth int) (f ctype.Field, off int64, ok
 	return ctype.Field{}, 0, false
 }
 
-func (c *checker) comptime(x *script.Comptime) *types.Type {
+func (c *expressions) comptime(x *script.Comptime) *types.Type {
 	t := c.expr(x.X)
 	if _, ok := x.X.(*script.Typeinfo); ok {
 		return t
@@ -349,7 +349,7 @@ func (c *checker) comptime(x *script.Comptime) *types.Type {
 }
 
 // cast types (T)x.
-func (c *checker) cast(x *script.Cast) *types.Type {
+func (c *expressions) cast(x *script.Cast) *types.Type {
 	from, to := c.expr(x.X), c.typeRef(x.Type)
 	if from.Kind == types.None || to.Kind == types.None {
 		return types.NoneT
@@ -378,7 +378,7 @@ func (c *checker) cast(x *script.Cast) *types.Type {
 	return to.WithCtx(from.Ctx && to.Kind != types.Int)
 }
 
-func (c *checker) enumCast(x *script.Cast, to *types.Type) {
+func (c *expressions) enumCast(x *script.Cast, to *types.Type) {
 	k := c.lit(x.X)
 	if k == nil || k.Kind != types.Int {
 		return
@@ -392,7 +392,7 @@ func (c *checker) enumCast(x *script.Cast, to *types.Type) {
 }
 
 // castable reports whether a value of one type can be cast to another.
-func (c *checker) castable(from, to *types.Type) bool {
+func (c *expressions) castable(from, to *types.Type) bool {
 	if types.Same(from, to) {
 		return to.Kind != types.Struct
 	}

@@ -59,7 +59,7 @@ func (k *Const) truth() bool {
 }
 
 // lit returns the value of an expression, or nil. Each expression is evaluated once a pass.
-func (c *checker) lit(x script.Expr) *Const {
+func (c *constants) lit(x script.Expr) *Const {
 	if k, ok := c.consts[x]; ok {
 		return k
 	}
@@ -68,7 +68,7 @@ func (c *checker) lit(x script.Expr) *Const {
 	return k
 }
 
-func (c *checker) fold(x script.Expr) *Const {
+func (c *constants) fold(x script.Expr) *Const {
 	switch x := x.(type) {
 	case *script.Int:
 		return intConst(x.Value)
@@ -105,7 +105,7 @@ func (c *checker) fold(x script.Expr) *Const {
 }
 
 // positional is the value of $1: a number if it is written as one.
-func (c *checker) positional(x *script.Positional) *Const {
+func (c *constants) positional(x *script.Positional) *Const {
 	s := c.param(x.N)
 	if s == "" {
 		return intConst(0)
@@ -122,7 +122,7 @@ func (c *checker) positional(x *script.Positional) *Const {
 }
 
 // fromBig returns an integer constant, or reports that it has more than 64 bits.
-func (c *checker) fromBig(at script.Expr, v *big.Int) *Const {
+func (c *constants) fromBig(at script.Expr, v *big.Int) *Const {
 	switch {
 	case v.Sign() >= 0 && v.IsUint64():
 		return intConst(v.Uint64())
@@ -133,7 +133,7 @@ func (c *checker) fromBig(at script.Expr, v *big.Int) *Const {
 	return nil
 }
 
-func (c *checker) foldUnary(x *script.Unary) *Const {
+func (c *constants) foldUnary(x *script.Unary) *Const {
 	k := c.lit(x.X)
 	if k == nil {
 		return nil
@@ -155,7 +155,7 @@ func (c *checker) foldUnary(x *script.Unary) *Const {
 	return nil
 }
 
-func (c *checker) foldCond(x *script.Cond) *Const {
+func (c *constants) foldCond(x *script.Cond) *Const {
 	k := c.lit(x.C)
 	switch {
 	case k == nil:
@@ -168,7 +168,7 @@ func (c *checker) foldCond(x *script.Cond) *Const {
 	return c.lit(x.F)
 }
 
-func (c *checker) foldBinary(x *script.Binary) *Const {
+func (c *constants) foldBinary(x *script.Binary) *Const {
 	if p, ok := x.X.(*script.Typeinfo); ok {
 		if q, ok := x.Y.(*script.Typeinfo); ok && (x.Op == "==" || x.Op == "!=") {
 			s, t := c.typeRef(p.Of), c.typeRef(q.Of)
@@ -236,7 +236,7 @@ func (c *checker) foldBinary(x *script.Binary) *Const {
 }
 
 // foldShift shifts in 64 bits.
-func (c *checker) foldShift(x *script.Binary, a *Const, by *big.Int) *Const {
+func (c *constants) foldShift(x *script.Binary, a *Const, by *big.Int) *Const {
 	if !by.IsUint64() || by.Uint64() > 63 {
 		c.fail(x, "a shift by %s, of a value of 64 bits", by)
 		return nil
@@ -276,7 +276,7 @@ func order(op string, cmp int) bool {
 	return cmp >= 0
 }
 
-func (c *checker) foldStrings(x *script.Binary, a, b *Const) *Const {
+func (c *constants) foldStrings(x *script.Binary, a, b *Const) *Const {
 	switch {
 	case a.Kind == b.Kind && ordered(x.Op):
 		return boolConst(order(x.Op, strings.Compare(a.Str, b.Str)))
@@ -292,7 +292,7 @@ func (c *checker) foldStrings(x *script.Binary, a, b *Const) *Const {
 }
 
 // foldCall evaluates str("...").
-func (c *checker) foldCall(x *script.Call) *Const {
+func (c *constants) foldCall(x *script.Call) *Const {
 	if x.Name != "str" || len(x.Args) == 0 || len(x.Args) > 2 {
 		return nil
 	}
@@ -314,7 +314,7 @@ func (c *checker) foldCall(x *script.Call) *Const {
 	return strConst(s)
 }
 
-func (c *checker) foldIndex(x *script.Index) *Const {
+func (c *constants) foldIndex(x *script.Index) *Const {
 	k, i := c.lit(x.X), c.lit(x.I)
 	if k == nil || i == nil || k.Kind != types.String || i.Kind != types.Int || i.Int > uint64(len(k.Str)) {
 		return nil

@@ -181,7 +181,7 @@ func (c *checker) grow(t **types.Type, add *types.Type) bool {
 	return true
 }
 
-func (c *checker) block(b *script.Block) *types.Type {
+func (c *statements) block(b *script.Block) *types.Type {
 	c.push()
 	defer c.pop()
 	dead := false
@@ -206,7 +206,7 @@ func (c *checker) block(b *script.Block) *types.Type {
 	return t
 }
 
-func (c *checker) stmt(s script.Stmt) {
+func (c *statements) stmt(s script.Stmt) {
 	switch s := s.(type) {
 	case *script.ExprStmt:
 		c.statement(s)
@@ -229,14 +229,14 @@ func (c *checker) stmt(s script.Stmt) {
 	}
 }
 
-func (c *checker) body(b *script.Block) {
+func (c *statements) body(b *script.Block) {
 	c.loops++
 	c.block(b)
 	c.loops--
 }
 
 // statement types an expression whose value is not used.
-func (c *checker) statement(s *script.ExprStmt) {
+func (c *statements) statement(s *script.ExprStmt) {
 	t := c.expr(s.X)
 	switch s.X.(type) {
 	case *script.Step, *script.If, *script.Block, *script.Cond:
@@ -251,7 +251,7 @@ func (c *checker) statement(s *script.ExprStmt) {
 	}
 }
 
-func (c *checker) let(s *script.Let) {
+func (c *statements) let(s *script.Let) {
 	value := types.NoneT
 	if s.Value != nil {
 		value = c.expr(s.Value)
@@ -280,7 +280,7 @@ func (c *checker) let(s *script.Let) {
 }
 
 // store assigns a value to a variable.
-func (c *checker) store(v *Variable, at script.Expr, x script.Expr, t *types.Type, s script.Node) {
+func (c *statements) store(v *Variable, at script.Expr, x script.Expr, t *types.Type, s script.Node) {
 	v.set = true
 	if t.Kind == types.None {
 		return
@@ -301,7 +301,7 @@ func (c *checker) store(v *Variable, at script.Expr, x script.Expr, t *types.Typ
 
 // storable reports whether a value of type t can be assigned to a variable, or used as a key. Aggregations that
 // are one integer can, if the variable is an integer or has no type yet.
-func (c *checker) storable(cur, t *types.Type) bool {
+func (c *statements) storable(cur, t *types.Type) bool {
 	switch {
 	case t.Kind == types.Void:
 		return false
@@ -314,7 +314,7 @@ func (c *checker) storable(cur, t *types.Type) bool {
 }
 
 // convert checks that a value can be assigned to something of a fixed type.
-func (c *checker) convert(name string, to *types.Type, x script.Expr, t *types.Type, s script.Node) {
+func (c *statements) convert(name string, to *types.Type, x script.Expr, t *types.Type, s script.Node) {
 	if k := c.lit(x); k != nil && k.Kind == types.Int && to.Kind == types.Int {
 		if !holds(to, k) {
 			c.failHint(s, "write a cast to cut it", "%s has the type %s, which does not hold %s", name, to, k.big())
@@ -364,13 +364,13 @@ func holds(t *types.Type, k *Const) bool {
 }
 
 // literalFits reports a literal that the type which was inferred does not hold.
-func (c *checker) literalFits(name string, t *types.Type, x script.Expr, at script.Node) {
+func (c *statements) literalFits(name string, t *types.Type, x script.Expr, at script.Node) {
 	if k := c.lit(x); k != nil && k.Kind == types.Int && t.Kind == types.Int && !holds(t, k) {
 		c.failHint(at, "write a cast to cut it", "%s has the type %s, which does not hold %s", name, t, k.big())
 	}
 }
 
-func (c *checker) assign(s *script.Assign) {
+func (c *statements) assign(s *script.Assign) {
 	switch target := s.Target.(type) {
 	case *script.Var:
 		c.assignVar(s, target)
@@ -384,7 +384,7 @@ func (c *checker) assign(s *script.Assign) {
 }
 
 // value is the type of what is assigned: for @x += 1 that of @x + 1.
-func (c *checker) value(s *script.Assign, cur *types.Type) *types.Type {
+func (c *statements) value(s *script.Assign, cur *types.Type) *types.Type {
 	t := c.expr(s.Value)
 	if s.Op == "" {
 		return t
@@ -395,7 +395,7 @@ func (c *checker) value(s *script.Assign, cur *types.Type) *types.Type {
 	return c.binaryType(s, s.Op, s.Target, s.Value, cur, t)
 }
 
-func (c *checker) assignVar(s *script.Assign, target *script.Var) {
+func (c *statements) assignVar(s *script.Assign, target *script.Var) {
 	v := c.lookup(target.Name)
 	if s.Op != "" {
 		c.expr(target)
@@ -415,7 +415,7 @@ func (c *checker) assignVar(s *script.Assign, target *script.Var) {
 	c.types[target] = v.Type
 }
 
-func (c *checker) assignMap(s *script.Assign, m *Map, target script.Expr) {
+func (c *statements) assignMap(s *script.Assign, m *Map, target script.Expr) {
 	if c.typing > 0 {
 		c.fail(s, "a map cannot be assigned in sizeof, offsetof, typeof or typeinfo")
 	}
@@ -480,7 +480,7 @@ func tail(x script.Expr) *script.Call {
 }
 
 // aggregate types @m = count() and the like.
-func (c *checker) aggregate(s *script.Assign, m *Map, call *script.Call) {
+func (c *statements) aggregate(s *script.Assign, m *Map, call *script.Call) {
 	t := c.mapCall(call)
 	c.types[call] = types.VoidT
 	if t.Kind == types.None {
@@ -504,7 +504,7 @@ func (c *checker) aggregate(s *script.Assign, m *Map, call *script.Call) {
 	}
 }
 
-func (c *checker) unroll(s *script.Unroll) {
+func (c *statements) unroll(s *script.Unroll) {
 	c.expr(s.Count)
 	k := c.lit(s.Count)
 	switch {
@@ -516,7 +516,7 @@ func (c *checker) unroll(s *script.Unroll) {
 	c.body(s.Body)
 }
 
-func (c *checker) loop(s *script.For) {
+func (c *statements) loop(s *script.For) {
 	if v := c.lookup(s.Var.Name); v != nil && v.at != script.Node(s.Var) {
 		c.fail(s.Var, "the variable %s is already declared; a variable cannot hide another", s.Var.Name)
 		return
@@ -550,7 +550,7 @@ func (c *checker) loop(s *script.For) {
 }
 
 // mapPairs is the type of the variable of a loop over a map.
-func (c *checker) mapPairs(s *script.For) *types.Type {
+func (c *statements) mapPairs(s *script.For) *types.Type {
 	m := c.mapOf(s.Map.Name, s.Map)
 	c.types[s.Map] = m.Value
 	switch {
@@ -569,7 +569,7 @@ func (c *checker) mapPairs(s *script.For) *types.Type {
 	return types.TupleOf([]*types.Type{m.Key, m.Value})
 }
 
-func (c *checker) jump(s *script.Jump) {
+func (c *statements) jump(s *script.Jump) {
 	if s.Word != "return" {
 		if c.loops == 0 {
 			c.fail(s, "%s outside of a loop", s.Word)
@@ -598,7 +598,7 @@ func (c *checker) jump(s *script.Jump) {
 }
 
 // condition types a condition.
-func (c *checker) condition(x script.Expr) {
+func (c *statements) condition(x script.Expr) {
 	t := c.expr(x)
 	if c.lit(x) != nil {
 		return // a literal, strings too

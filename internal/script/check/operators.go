@@ -7,7 +7,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
-func (c *checker) unary(x *script.Unary) *types.Type {
+func (c *operators) unary(x *script.Unary) *types.Type {
 	t := c.expr(x.X)
 	if k := c.lit(x); k != nil {
 		return k.Type()
@@ -30,7 +30,7 @@ func (c *checker) unary(x *script.Unary) *types.Type {
 	return types.IntOf(8, t.Signed)
 }
 
-func (c *checker) deref(x *script.Unary, t *types.Type) *types.Type {
+func (c *operators) deref(x *script.Unary, t *types.Type) *types.Type {
 	switch {
 	case t.Kind == types.Pointer && t.Pointee().Kind == types.Void:
 		c.failHint(x, "cast it to a pointer to what is there", "what a %s points to has no type", t)
@@ -46,7 +46,7 @@ func (c *checker) deref(x *script.Unary, t *types.Type) *types.Type {
 	return types.NoneT
 }
 
-func (c *checker) binary(x *script.Binary) *types.Type {
+func (c *operators) binary(x *script.Binary) *types.Type {
 	ts, ok := c.known(x.X, x.Y)
 	if k := c.lit(x); k != nil {
 		return k.Type()
@@ -58,7 +58,7 @@ func (c *checker) binary(x *script.Binary) *types.Type {
 }
 
 // binaryType is the type of x op y.
-func (c *checker) binaryType(at script.Node, op string, x, y script.Expr, a, b *types.Type) *types.Type {
+func (c *operators) binaryType(at script.Node, op string, x, y script.Expr, a, b *types.Type) *types.Type {
 	logical := op == "&&" || op == "||"
 	switch {
 	case logical && c.truthy(x, a) && c.truthy(y, b):
@@ -77,14 +77,14 @@ func (c *checker) binaryType(at script.Node, op string, x, y script.Expr, a, b *
 }
 
 // truthy reports whether an operand can be a condition.
-func (c *checker) truthy(x script.Expr, t *types.Type) bool {
+func (c *operators) truthy(x script.Expr, t *types.Type) bool {
 	return integral(t) || t.Is(types.Pointer, types.Float) || c.lit(x) != nil
 }
 
 func integral(t *types.Type) bool   { return t.Is(types.Int, types.Bool) || t.Castable() }
 func arithmetic(t *types.Type) bool { return t.Kind == types.Float || integral(t) }
 
-func (c *checker) pointers(at script.Node, op string, a, b *types.Type) *types.Type {
+func (c *operators) pointers(at script.Node, op string, a, b *types.Type) *types.Type {
 	p, other := a, b
 	if a.Kind != types.Pointer {
 		p, other = b, a
@@ -105,7 +105,7 @@ func (c *checker) pointers(at script.Node, op string, a, b *types.Type) *types.T
 	return types.NoneT
 }
 
-func (c *checker) floats(at script.Node, op string, a, b *types.Type) *types.Type {
+func (c *operators) floats(at script.Node, op string, a, b *types.Type) *types.Type {
 	switch op {
 	case "+", "-", "*", "/":
 		return types.FloatT
@@ -116,7 +116,7 @@ func (c *checker) floats(at script.Node, op string, a, b *types.Type) *types.Typ
 	return types.NoneT
 }
 
-func (c *checker) integers(at script.Node, op string, x, y script.Expr, a, b *types.Type) *types.Type {
+func (c *operators) integers(at script.Node, op string, x, y script.Expr, a, b *types.Type) *types.Type {
 	if ordered(op) {
 		return types.BoolT
 	}
@@ -152,7 +152,7 @@ func (c *checker) integers(at script.Node, op string, x, y script.Expr, a, b *ty
 }
 
 // comparable reports whether == can compare two types that are not numbers.
-func (c *checker) comparable(at script.Node, a, b *types.Type) bool {
+func (c *operators) comparable(at script.Node, a, b *types.Type) bool {
 	switch {
 	case a.Kind == types.Array && b.Kind == types.Array:
 		return a.Elem.Kind == types.Int && types.Same(a.Elem, b.Elem) && a.Count == b.Count
@@ -163,7 +163,7 @@ func (c *checker) comparable(at script.Node, a, b *types.Type) bool {
 }
 
 // step types ++ and --.
-func (c *checker) step(x *script.Step) *types.Type {
+func (c *operators) step(x *script.Step) *types.Type {
 	result := func(t *types.Type) *types.Type { return types.IntOf(8, t.Signed || x.Op == "--") }
 	if v, ok := x.X.(*script.Var); ok {
 		t := c.expr(v)
@@ -204,7 +204,7 @@ func (c *checker) step(x *script.Step) *types.Type {
 	}
 }
 
-func (c *checker) address(x *script.Addr) *types.Type {
+func (c *operators) address(x *script.Addr) *types.Type {
 	var t *types.Type
 	switch y := x.X.(type) {
 	case *script.Var:
@@ -225,7 +225,7 @@ func (c *checker) address(x *script.Addr) *types.Type {
 	return types.PointerTo(t, types.Kernel)
 }
 
-func (c *checker) cond(x *script.Cond) *types.Type {
+func (c *operators) cond(x *script.Cond) *types.Type {
 	c.condition(x.C)
 	if k := c.lit(x); k != nil {
 		return k.Type()
@@ -238,7 +238,7 @@ func (c *checker) cond(x *script.Cond) *types.Type {
 }
 
 // either is the type of one of two expressions.
-func (c *checker) either(x script.Expr, branches []script.Expr) *types.Type {
+func (c *operators) either(x script.Expr, branches []script.Expr) *types.Type {
 	a, b := c.expr(branches[0]), c.expr(branches[1])
 	switch {
 	case a.Kind == types.None:
@@ -261,7 +261,7 @@ func (c *checker) either(x script.Expr, branches []script.Expr) *types.Type {
 }
 
 // ifElse types an if. Of if comptime, only the part that is taken is typed.
-func (c *checker) ifElse(x *script.If) *types.Type {
+func (c *operators) ifElse(x *script.If) *types.Type {
 	if ct, ok := x.Cond.(*script.Comptime); ok {
 		t := c.expr(ct)
 		switch k := c.lit(ct); {
@@ -282,7 +282,7 @@ func (c *checker) ifElse(x *script.If) *types.Type {
 	return c.either(x, []script.Expr{x.Then, x.Else})
 }
 
-func (c *checker) tuple(x *script.Tuple) *types.Type {
+func (c *operators) tuple(x *script.Tuple) *types.Type {
 	ts, ok := c.known(x.Elems...)
 	c.parts(x.Elems, ts, "tuple")
 	if !ok {
@@ -295,7 +295,7 @@ func (c *checker) tuple(x *script.Tuple) *types.Type {
 const maxValue = 64 << 10
 
 // small reports a tuple or record that is too large.
-func (c *checker) small(at script.Node, t *types.Type) *types.Type {
+func (c *operators) small(at script.Node, t *types.Type) *types.Type {
 	if t.Size > maxValue {
 		c.fail(at, "the value has %d bytes, more than the %d that a tuple or record can have", t.Size, maxValue)
 		return types.NoneT
@@ -304,7 +304,7 @@ func (c *checker) small(at script.Node, t *types.Type) *types.Type {
 }
 
 // parts reports elements that cannot be in a tuple or record.
-func (c *checker) parts(xs []script.Expr, ts []*types.Type, what string) {
+func (c *operators) parts(xs []script.Expr, ts []*types.Type, what string) {
 	for i, t := range ts {
 		if t.ManyValued() || t.Kind == types.Stats || t.Kind == types.Void {
 			c.fail(xs[i], "a value of type %s cannot be in a %s", t, what)
@@ -312,7 +312,7 @@ func (c *checker) parts(xs []script.Expr, ts []*types.Type, what string) {
 	}
 }
 
-func (c *checker) record(x *script.Record) *types.Type {
+func (c *operators) record(x *script.Record) *types.Type {
 	ts, ok := c.known(x.Values...)
 	c.parts(x.Values, ts, "record")
 	if !ok {
@@ -325,7 +325,7 @@ func (c *checker) record(x *script.Record) *types.Type {
 	return c.small(x, types.RecordOf(fields))
 }
 
-func (c *checker) field(x *script.Field) *types.Type {
+func (c *operators) field(x *script.Field) *types.Type {
 	t := c.expr(x.X)
 	ctx, space := t.Ctx, t.Space
 	for t.Kind == types.Pointer {
@@ -364,7 +364,7 @@ func (c *checker) field(x *script.Field) *types.Type {
 }
 
 // typeinfoField gives typeinfo(x).base_type and the like their value.
-func (c *checker) typeinfoField(x *script.Field) {
+func (c *operators) typeinfoField(x *script.Field) {
 	ti, ok := x.X.(*script.Typeinfo)
 	if !ok {
 		return
@@ -377,7 +377,7 @@ func (c *checker) typeinfoField(x *script.Field) {
 	}
 }
 
-func (c *checker) tupleField(x *script.TupleField) *types.Type {
+func (c *operators) tupleField(x *script.TupleField) *types.Type {
 	t := c.expr(x.X)
 	switch {
 	case t.Kind == types.None:
@@ -392,7 +392,7 @@ func (c *checker) tupleField(x *script.TupleField) *types.Type {
 	return t.Fields[x.N].Type
 }
 
-func (c *checker) index(x *script.Index) *types.Type {
+func (c *operators) index(x *script.Index) *types.Type {
 	ts, ok := c.known(x.X, x.I)
 	if !ok {
 		return types.NoneT
@@ -433,10 +433,10 @@ func (c *checker) index(x *script.Index) *types.Type {
 }
 
 // signedIndex reports whether a signed index is refused: bpftrace refuses those that are not literals.
-func (c *checker) signedIndex(x script.Expr) bool { return true }
+func (c *operators) signedIndex(x script.Expr) bool { return true }
 
 // complete returns the definition of a struct that is only declared where it was found.
-func (c *checker) complete(t *types.Type) *types.Type {
+func (c *operators) complete(t *types.Type) *types.Type {
 	if !t.C.Incomplete || t.C.Name == "" {
 		return t
 	}

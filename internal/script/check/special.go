@@ -12,7 +12,7 @@ import (
 
 // special types the words whose type or value depends on more than their arguments' types: on the place, the
 // types of the kernel, maps, or the options.
-func (c *checker) special(at script.Expr, w *words.Word, args []script.Expr, call *words.Call) (*types.Type, bool) {
+func (c *specials) special(at script.Expr, w *words.Word, args []script.Expr, call *words.Call) (*types.Type, bool) {
 	switch w.Name {
 	case "args":
 		return c.args(at), true
@@ -67,7 +67,7 @@ func (c *checker) special(at script.Expr, w *words.Word, args []script.Expr, cal
 }
 
 // question answers is_integer() and the like.
-func (c *checker) question(at script.Expr, w *words.Word, args []script.Expr, call *words.Call) (*types.Type, bool) {
+func (c *specials) question(at script.Expr, w *words.Word, args []script.Expr, call *words.Call) (*types.Type, bool) {
 	var yes bool
 	t := call.Types[0]
 	switch w.Name {
@@ -92,7 +92,7 @@ func (c *checker) question(at script.Expr, w *words.Word, args []script.Expr, ca
 }
 
 // args is the struct of the arguments at the places.
-func (c *checker) args(at script.Expr) *types.Type {
+func (c *specials) args(at script.Expr) *types.Type {
 	pl := c.place()
 	if pl == nil {
 		c.fail(at, "args can be used in probes only")
@@ -125,7 +125,7 @@ func (c *checker) args(at script.Expr) *types.Type {
 }
 
 // retval has the type of the function at fexit.
-func (c *checker) retval() *types.Type {
+func (c *specials) retval() *types.Type {
 	pl := c.place()
 	if pl == nil {
 		return types.Uint64
@@ -142,7 +142,7 @@ func (c *checker) retval() *types.Type {
 }
 
 // context is ctx: a pointer to the struct of the kind of probe.
-func (c *checker) context(t *types.Type) *types.Type {
+func (c *specials) context(t *types.Type) *types.Type {
 	pl := c.place()
 	if t.Kind == types.None || pl == nil {
 		return t
@@ -163,7 +163,7 @@ func (c *checker) context(t *types.Type) *types.Type {
 }
 
 // kernelPointer is a pointer to a struct of the kernel, or an integer if its types are not known.
-func (c *checker) kernelPointer(name string) *types.Type {
+func (c *specials) kernelPointer(name string) *types.Type {
 	if ct := c.named("struct", name); ct != nil {
 		return types.PointerTo(types.FromC(ct), types.Kernel)
 	}
@@ -172,7 +172,7 @@ func (c *checker) kernelPointer(name string) *types.Type {
 }
 
 // getopt gives a named parameter its value.
-func (c *checker) getopt(at script.Expr, args []script.Expr, call *words.Call) *types.Type {
+func (c *specials) getopt(at script.Expr, args []script.Expr, call *words.Call) *types.Type {
 	t := call.Word.Result(call)
 	c.asked[call.Lits[0].Str] = true
 	if len(args) > 1 && t.Kind != types.None {
@@ -215,7 +215,7 @@ func (c *checker) getopt(at script.Expr, args []script.Expr, call *words.Call) *
 }
 
 // failed reports a call of fail() that is reached.
-func (c *checker) failed(at script.Expr, args []script.Expr, call *words.Call) {
+func (c *specials) failed(at script.Expr, args []script.Expr, call *words.Call) {
 	vals := make([]printf.Value, 0, len(args))
 	for _, a := range args[1:] {
 		k := c.lit(a)

@@ -9,7 +9,7 @@ import (
 )
 
 // expr evaluates an expression.
-func (m *Machine) expr(x script.Expr) val {
+func (m *evaluator) expr(x script.Expr) val {
 	m.step()
 	if k := m.p.Consts[x]; k != nil {
 		return m.constant(k, m.typeOf(x))
@@ -52,7 +52,7 @@ func (m *Machine) expr(x script.Expr) val {
 }
 
 // constant is a literal as a value of the type that the expression has.
-func (m *Machine) constant(k *check.Const, t *types.Type) val {
+func (m *evaluator) constant(k *check.Const, t *types.Type) val {
 	switch k.Kind {
 	case types.String:
 		return val{s: k.Str}
@@ -66,14 +66,14 @@ func (m *Machine) constant(k *check.Const, t *types.Type) val {
 }
 
 // read is the value of an element; 0 if there is none.
-func (m *Machine) read(t *table, key val) val {
+func (m *evaluator) read(t *table, key val) val {
 	if c := t.get(key); c != nil {
 		return c.value(t.Value)
 	}
 	return blank(t.Value)
 }
 
-func (m *Machine) operation(x script.Expr) val {
+func (m *evaluator) operation(x script.Expr) val {
 	switch x := x.(type) {
 	case *script.Unary:
 		return m.unary(x)
@@ -98,7 +98,7 @@ func (m *Machine) operation(x script.Expr) val {
 	return val{}
 }
 
-func (m *Machine) list(xs []script.Expr) val {
+func (m *evaluator) list(xs []script.Expr) val {
 	v := val{list: make([]val, len(xs))}
 	for i, x := range xs {
 		v.list[i] = m.expr(x)
@@ -106,14 +106,14 @@ func (m *Machine) list(xs []script.Expr) val {
 	return v
 }
 
-func (m *Machine) truth(x script.Expr) bool {
+func (m *evaluator) truth(x script.Expr) bool {
 	if k := m.p.Consts[x]; k != nil && k.Kind == types.String {
 		return k.Str != ""
 	}
 	return isTrue(m.expr(x), m.typeOf(x))
 }
 
-func (m *Machine) cond(x *script.Cond) val {
+func (m *evaluator) cond(x *script.Cond) val {
 	t := m.typeOf(x)
 	pick := func(y script.Expr) val { return convert(m.expr(y), m.typeOf(y), t) }
 	if x.T == nil {
@@ -129,7 +129,7 @@ func (m *Machine) cond(x *script.Cond) val {
 	return pick(x.F)
 }
 
-func (m *Machine) unary(x *script.Unary) val {
+func (m *evaluator) unary(x *script.Unary) val {
 	v, t := m.expr(x.X), m.typeOf(x.X)
 	switch {
 	case x.Op == "!":
@@ -147,7 +147,7 @@ func (m *Machine) unary(x *script.Unary) val {
 	return val{}
 }
 
-func (m *Machine) binary(x *script.Binary) val {
+func (m *evaluator) binary(x *script.Binary) val {
 	switch x.Op {
 	case "&&":
 		return truth(m.truth(x.X) && m.truth(x.Y))
@@ -159,7 +159,7 @@ func (m *Machine) binary(x *script.Binary) val {
 }
 
 // arith computes a op b, of types s and t; r is the type of the result.
-func (m *Machine) arith(at script.Node, op string, a, b val, s, t, r *types.Type) val {
+func (m *evaluator) arith(at script.Node, op string, a, b val, s, t, r *types.Type) val {
 	switch {
 	case s.Kind == types.Float || t.Kind == types.Float:
 		return floats(op, float(a, s), float(b, t))
@@ -300,7 +300,7 @@ func floats(op string, a, b float64) val {
 }
 
 // increment executes ++ and --.
-func (m *Machine) increment(x *script.Step) val {
+func (m *evaluator) increment(x *script.Step) val {
 	by := uint64(1)
 	if x.Op == "--" {
 		by = ^uint64(0)
@@ -330,7 +330,7 @@ func (m *Machine) increment(x *script.Step) val {
 	return num(old)
 }
 
-func (m *Machine) count(t *table, key val, by uint64) (old, now uint64) {
+func (m *evaluator) count(t *table, key val, by uint64) (old, now uint64) {
 	c := t.make(key)
 	if c == nil {
 		return 0, 0
@@ -343,7 +343,7 @@ func (m *Machine) count(t *table, key val, by uint64) (old, now uint64) {
 	return old, c.v.n
 }
 
-func (m *Machine) field(x *script.Field) val {
+func (m *evaluator) field(x *script.Field) val {
 	t := m.typeOf(x.X)
 	if t.Kind != types.Record {
 		m.stop(unavailable(x, "memory"))
@@ -357,7 +357,7 @@ func (m *Machine) field(x *script.Field) val {
 	return val{}
 }
 
-func (m *Machine) index(x *script.Index) val {
+func (m *evaluator) index(x *script.Index) val {
 	v, t, i := m.expr(x.X), m.typeOf(x.X), m.expr(x.I).n
 	switch {
 	case t.Kind == types.String:

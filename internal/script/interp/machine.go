@@ -17,8 +17,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
+// The parts of a machine by topic: expressions, and the words of the language.
+type (
+	evaluator struct{ *Machine }
+	library   struct{ *Machine }
+)
+
 // Machine runs a script.
 type Machine struct {
+	evaluator
+	library
+
 	p      *check.Program
 	opts   Options
 	maps   map[string]*table
@@ -55,6 +64,7 @@ type Options struct {
 // New prepares a script to run.
 func New(p *check.Program, opts Options) *Machine {
 	m := &Machine{p: p, opts: opts, maps: map[string]*table{}, funcs: map[string]*script.Function{}, start: opts.Now()}
+	m.evaluator, m.library = evaluator{m}, library{m}
 	for _, k := range p.Maps {
 		m.maps[k.Name] = newTable(k, p)
 	}

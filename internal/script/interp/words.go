@@ -31,40 +31,40 @@ func unavailable(x script.Node, what string) error {
 }
 
 // here are the words that have a meaning in jalon itself.
-var here = map[string]func(*Machine, script.Expr, []script.Expr) val{}
+var here = map[string]func(*library, script.Expr, []script.Expr) val{}
 
 func init() {
-	for name, f := range map[string]func(*Machine, script.Expr, []script.Expr) val{
+	for name, f := range map[string]func(*library, script.Expr, []script.Expr) val{
 		"pid": own(os.Getpid), "tid": own(unix.Gettid), "uid": own(os.Getuid), "gid": own(os.Getgid), "ncpus": own(runtime.NumCPU),
-		"cpid":     func(m *Machine, _ script.Expr, _ []script.Expr) val { return num(uint64(m.opts.Child)) },
-		"has_cpid": func(m *Machine, _ script.Expr, _ []script.Expr) val { return truth(m.opts.Child != 0) },
-		"comm":     func(*Machine, script.Expr, []script.Expr) val { return val{s: "jalon"} },
-		"elapsed": func(m *Machine, _ script.Expr, _ []script.Expr) val {
+		"cpid":     func(m *library, _ script.Expr, _ []script.Expr) val { return num(uint64(m.opts.Child)) },
+		"has_cpid": func(m *library, _ script.Expr, _ []script.Expr) val { return truth(m.opts.Child != 0) },
+		"comm":     func(*library, script.Expr, []script.Expr) val { return val{s: "jalon"} },
+		"elapsed": func(m *library, _ script.Expr, _ []script.Expr) val {
 			return num(uint64(m.opts.Now().Sub(m.start)))
 		},
-		"nsecs": (*Machine).nsecs, "rand": func(*Machine, script.Expr, []script.Expr) val { return num(uint64(rand.Uint32())) },
-		"cpu":      func(*Machine, script.Expr, []script.Expr) val { return num(cpu()) },
-		"usermode": func(*Machine, script.Expr, []script.Expr) val { return num(1) },
-		"username": func(*Machine, script.Expr, []script.Expr) val { return val{s: userName(uint64(os.Getuid()))} },
-		"probe":    func(m *Machine, _ script.Expr, _ []script.Expr) val { return val{s: m.placeName()} },
-		"config":   (*Machine).config, "print": (*Machine).printWord, "clear": (*Machine).clear, "zero": (*Machine).clear,
-		"delete": (*Machine).remove, "has_key": (*Machine).hasKey, "find": (*Machine).find, "len": (*Machine).length,
-		"exit": (*Machine).exit, "time": (*Machine).time, "strftime": (*Machine).strftime, "cat": (*Machine).cat, "system": (*Machine).system,
-		"str": (*Machine).str, "buf": (*Machine).str, "strlen": (*Machine).strlen, "strcap": (*Machine).strcap, "strncmp": (*Machine).strncmp,
-		"strstr": (*Machine).strstr, "strcontains": (*Machine).strcontains, "str_concat": (*Machine).strConcat,
-		"strerror": (*Machine).strerror, "signal_name": (*Machine).signalName, "bswap": (*Machine).bswap, "ntop": (*Machine).ntop,
-		"pton": (*Machine).pton, "is_err": (*Machine).isErr, "assert": (*Machine).assert, "memcmp": (*Machine).memcmp,
+		"nsecs": (*library).nsecs, "rand": func(*library, script.Expr, []script.Expr) val { return num(uint64(rand.Uint32())) },
+		"cpu":      func(*library, script.Expr, []script.Expr) val { return num(cpu()) },
+		"usermode": func(*library, script.Expr, []script.Expr) val { return num(1) },
+		"username": func(*library, script.Expr, []script.Expr) val { return val{s: userName(uint64(os.Getuid()))} },
+		"probe":    func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.placeName()} },
+		"config":   (*library).config, "print": (*library).printWord, "clear": (*library).clear, "zero": (*library).clear,
+		"delete": (*library).remove, "has_key": (*library).hasKey, "find": (*library).find, "len": (*library).length,
+		"exit": (*library).exit, "time": (*library).time, "strftime": (*library).strftime, "cat": (*library).cat, "system": (*library).system,
+		"str": (*library).str, "buf": (*library).str, "strlen": (*library).strlen, "strcap": (*library).strcap, "strncmp": (*library).strncmp,
+		"strstr": (*library).strstr, "strcontains": (*library).strcontains, "str_concat": (*library).strConcat,
+		"strerror": (*library).strerror, "signal_name": (*library).signalName, "bswap": (*library).bswap, "ntop": (*library).ntop,
+		"pton": (*library).pton, "is_err": (*library).isErr, "assert": (*library).assert, "memcmp": (*library).memcmp,
 		"static_assert": nothing, "assert_str": nothing, "fail": nothing,
-		"printf": (*Machine).printf, "errorf": (*Machine).message, "warnf": (*Machine).message,
+		"printf": (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
 	} {
 		here[name] = f
 	}
 }
 
-func nothing(*Machine, script.Expr, []script.Expr) val { return val{} }
+func nothing(*library, script.Expr, []script.Expr) val { return val{} }
 
-func own(f func() int) func(*Machine, script.Expr, []script.Expr) val {
-	return func(*Machine, script.Expr, []script.Expr) val { return num(uint64(f())) }
+func own(f func() int) func(*library, script.Expr, []script.Expr) val {
+	return func(*library, script.Expr, []script.Expr) val { return num(uint64(f())) }
 }
 
 // cpu is the processor that this thread is on, of /proc's stat.
@@ -86,7 +86,7 @@ func cpu() uint64 {
 }
 
 // word evaluates a word or a call of a function of the language.
-func (m *Machine) word(at script.Expr, name string, args []script.Expr) val {
+func (m *library) word(at script.Expr, name string, args []script.Expr) val {
 	w := words.Find(name)
 	if w == nil || here[w.Name] == nil {
 		m.stop(unavailable(at, name))
@@ -94,7 +94,7 @@ func (m *Machine) word(at script.Expr, name string, args []script.Expr) val {
 	return here[w.Name](m, at, args)
 }
 
-func (m *Machine) call(x *script.Call) val {
+func (m *library) call(x *script.Call) val {
 	if f := m.funcs[x.Name]; f != nil {
 		return m.function(x, f)
 	}
@@ -102,7 +102,7 @@ func (m *Machine) call(x *script.Call) val {
 }
 
 // function calls a function of the script.
-func (m *Machine) function(x *script.Call, f *script.Function) val {
+func (m *library) function(x *script.Call, f *script.Function) val {
 	if len(m.vars) > maxDepth {
 		m.stop(x.File().At(x.Span(), "the functions call each other too deeply", ""))
 	}
@@ -121,14 +121,14 @@ func (m *Machine) function(x *script.Call, f *script.Function) val {
 	return convert(v, types.Int64, m.typeOf(f.Result))
 }
 
-func (m *Machine) placeName() string {
+func (m *library) placeName() string {
 	if m.place == nil {
 		return ""
 	}
 	return m.place.Provider.Name + strings.TrimPrefix(m.place.Point.Text, strings.SplitN(m.place.Point.Text, ":", 2)[0])
 }
 
-func (m *Machine) nsecs(at script.Expr, _ []script.Expr) val {
+func (m *library) nsecs(at script.Expr, _ []script.Expr) val {
 	switch m.typeOf(at).Clock {
 	case "monotonic":
 		return num(m.opts.Mono())
@@ -139,7 +139,7 @@ func (m *Machine) nsecs(at script.Expr, _ []script.Expr) val {
 }
 
 // config is the record of the settings.
-func (m *Machine) config(at script.Expr, _ []script.Expr) val {
+func (m *library) config(at script.Expr, _ []script.Expr) val {
 	t := m.typeOf(at)
 	v := val{list: make([]val, len(t.Fields))}
 	for i, f := range t.Fields {
@@ -156,14 +156,14 @@ func (m *Machine) config(at script.Expr, _ []script.Expr) val {
 }
 
 // literal is the value of a literal argument, or other if there are fewer.
-func (m *Machine) literal(args []script.Expr, i int, other uint64) uint64 {
+func (m *library) literal(args []script.Expr, i int, other uint64) uint64 {
 	if i >= len(args) {
 		return other
 	}
 	return m.expr(args[i]).n
 }
 
-func (m *Machine) printWord(at script.Expr, args []script.Expr) val {
+func (m *library) printWord(at script.Expr, args []script.Expr) val {
 	if x, ok := args[0].(*script.Map); ok {
 		t := m.maps[x.Name]
 		if t.Scalar && len(t.elems) == 0 && !t.Value.ManyValued() {
@@ -188,7 +188,7 @@ func (m *Machine) printWord(at script.Expr, args []script.Expr) val {
 	return val{}
 }
 
-func (m *Machine) clear(at script.Expr, args []script.Expr) val {
+func (m *library) clear(at script.Expr, args []script.Expr) val {
 	t := m.maps[args[0].(*script.Map).Name]
 	if strings.HasPrefix(at.(*script.Call).Name, "clear") {
 		clear(t.elems)
@@ -199,7 +199,7 @@ func (m *Machine) clear(at script.Expr, args []script.Expr) val {
 }
 
 // mapKey is the map of the first argument, and a key of it.
-func (m *Machine) mapKey(args []script.Expr) (*table, val) {
+func (m *library) mapKey(args []script.Expr) (*table, val) {
 	switch x := args[0].(type) {
 	case *script.Element:
 		t := m.maps[x.Map.Name]
@@ -214,7 +214,7 @@ func (m *Machine) mapKey(args []script.Expr) (*table, val) {
 	return nil, val{}
 }
 
-func (m *Machine) remove(_ script.Expr, args []script.Expr) val {
+func (m *library) remove(_ script.Expr, args []script.Expr) val {
 	t, key := m.mapKey(args)
 	k := string(encode(nil, key))
 	_, ok := t.elems[k]
@@ -222,12 +222,12 @@ func (m *Machine) remove(_ script.Expr, args []script.Expr) val {
 	return truth(ok)
 }
 
-func (m *Machine) hasKey(_ script.Expr, args []script.Expr) val {
+func (m *library) hasKey(_ script.Expr, args []script.Expr) val {
 	t, key := m.mapKey(args)
 	return truth(t.get(key) != nil)
 }
 
-func (m *Machine) find(_ script.Expr, args []script.Expr) val {
+func (m *library) find(_ script.Expr, args []script.Expr) val {
 	t, key := m.mapKey(args)
 	c := t.get(key)
 	if c == nil {
@@ -238,7 +238,7 @@ func (m *Machine) find(_ script.Expr, args []script.Expr) val {
 	return truth(true)
 }
 
-func (m *Machine) length(at script.Expr, args []script.Expr) val {
+func (m *library) length(at script.Expr, args []script.Expr) val {
 	x, ok := args[0].(*script.Map)
 	if !ok {
 		m.stop(unavailable(at, "a stack"))
@@ -247,7 +247,7 @@ func (m *Machine) length(at script.Expr, args []script.Expr) val {
 }
 
 // aggregate executes @m = count() and the like.
-func (m *Machine) aggregate(x script.Expr, call *script.Call, t *table, key val) {
+func (m *library) aggregate(x script.Expr, call *script.Call, t *table, key val) {
 	if b, ok := x.(*script.Block); ok && x != script.Expr(call) { // the statements before the call
 		m.push()
 		defer m.pop()
@@ -301,14 +301,14 @@ func updater(x script.Expr) *script.Call {
 	}
 }
 
-func (m *Machine) exit(_ script.Expr, args []script.Expr) val {
+func (m *library) exit(_ script.Expr, args []script.Expr) val {
 	m.ended, m.status = true, int(int32(m.literal(args, 0, 0)))
 	m.stop(nil)
 	return val{}
 }
 
 // formatted is the text of printf and the like.
-func (m *Machine) formatted(args []script.Expr) string {
+func (m *library) formatted(args []script.Expr) string {
 	f, err := printf.Parse(m.p.Consts[args[0]].Str)
 	if err != nil {
 		panic("BUG: a format that the checker did not refuse: " + err.Error())
@@ -320,13 +320,13 @@ func (m *Machine) formatted(args []script.Expr) string {
 	return f.Format(vals)
 }
 
-func (m *Machine) printf(_ script.Expr, args []script.Expr) val {
+func (m *library) printf(_ script.Expr, args []script.Expr) val {
 	m.line("printf", m.formatted(args))
 	return val{}
 }
 
 // message is errorf or warnf.
-func (m *Machine) message(at script.Expr, args []script.Expr) val {
+func (m *library) message(at script.Expr, args []script.Expr) val {
 	text, kind, word := m.formatted(args), "warnf", "warning"
 	if strings.HasPrefix(at.(*script.Call).Name, "errorf") {
 		kind, word = "errorf", "error"
@@ -337,7 +337,7 @@ func (m *Machine) message(at script.Expr, args []script.Expr) val {
 }
 
 // say writes an error or warning with its position.
-func (m *Machine) say(at script.Node, kind, word, text string) {
+func (m *library) say(at script.Node, kind, word, text string) {
 	line, col := 1, 1
 	for i, c := range []byte(at.File().Text[:at.Span().Lo]) {
 		if col++; c == '\n' {
@@ -352,7 +352,7 @@ func (m *Machine) say(at script.Node, kind, word, text string) {
 	fmt.Fprintf(m.opts.Err, "%s:%d:%d: %s: %s\n", at.File().Name, line, col, word, text)
 }
 
-func (m *Machine) assert(at script.Expr, args []script.Expr) val {
+func (m *library) assert(at script.Expr, args []script.Expr) val {
 	if !m.truth(args[0]) {
 		m.errors++
 		m.say(at, "errorf", "error", "assert failed: "+cstr(m.expr(args[1]).s))
@@ -362,7 +362,7 @@ func (m *Machine) assert(at script.Expr, args []script.Expr) val {
 	return val{}
 }
 
-func (m *Machine) time(_ script.Expr, args []script.Expr) val {
+func (m *library) time(_ script.Expr, args []script.Expr) val {
 	layout := "%H:%M:%S\n"
 	if len(args) > 0 {
 		layout = m.expr(args[0]).s
@@ -371,7 +371,7 @@ func (m *Machine) time(_ script.Expr, args []script.Expr) val {
 	return val{}
 }
 
-func (m *Machine) strftime(_ script.Expr, args []script.Expr) val {
+func (m *library) strftime(_ script.Expr, args []script.Expr) val {
 	n := m.expr(args[1]).n
 	at := time.Unix(0, int64(n))
 	if c := m.typeOf(args[1]).Clock; c != "tai" && c != "sw_tai" {
@@ -380,7 +380,7 @@ func (m *Machine) strftime(_ script.Expr, args []script.Expr) val {
 	return val{s: strftime(m.expr(args[0]).s, at)}
 }
 
-func (m *Machine) cat(at script.Expr, args []script.Expr) val {
+func (m *library) cat(at script.Expr, args []script.Expr) val {
 	name := m.formatted(args)
 	f, err := os.Open(name)
 	if err != nil {
@@ -396,7 +396,7 @@ func (m *Machine) cat(at script.Expr, args []script.Expr) val {
 	return val{}
 }
 
-func (m *Machine) system(at script.Expr, args []script.Expr) val {
+func (m *library) system(at script.Expr, args []script.Expr) val {
 	out, err := m.opts.System(m.formatted(args))
 	if err != nil {
 		m.say(at, "warnf", "warning", err.Error())
@@ -406,7 +406,7 @@ func (m *Machine) system(at script.Expr, args []script.Expr) val {
 }
 
 // chars is a string, or an array of characters.
-func (m *Machine) chars(x script.Expr) string {
+func (m *library) chars(x script.Expr) string {
 	v, t := m.expr(x), m.typeOf(x)
 	switch t.Kind {
 	case types.String, types.Buffer:
@@ -425,7 +425,7 @@ func (m *Machine) chars(x script.Expr) string {
 }
 
 // str is str() of a string, buf() of a string or array.
-func (m *Machine) str(at script.Expr, args []script.Expr) val {
+func (m *library) str(at script.Expr, args []script.Expr) val {
 	s := m.chars(args[0])
 	if strings.HasPrefix(at.(*script.Call).Name, "str") {
 		s = cstr(s)
@@ -440,34 +440,34 @@ func (m *Machine) str(at script.Expr, args []script.Expr) val {
 	return val{s: s[:min(uint64(len(s)), size)]}
 }
 
-func (m *Machine) strlen(_ script.Expr, args []script.Expr) val {
+func (m *library) strlen(_ script.Expr, args []script.Expr) val {
 	return num(uint64(len(cstr(m.chars(args[0])))))
 }
 
-func (m *Machine) strcap(_ script.Expr, args []script.Expr) val {
+func (m *library) strcap(_ script.Expr, args []script.Expr) val {
 	return num(uint64(m.typeOf(args[0]).Size))
 }
 
-func (m *Machine) strncmp(_ script.Expr, args []script.Expr) val {
+func (m *library) strncmp(_ script.Expr, args []script.Expr) val {
 	a, b, n := cstr(m.chars(args[0])), cstr(m.chars(args[1])), m.expr(args[2]).n
 	a, b = a[:min(uint64(len(a)), n)], b[:min(uint64(len(b)), n)]
 	return truth(a != b)
 }
 
-func (m *Machine) strstr(_ script.Expr, args []script.Expr) val {
+func (m *library) strstr(_ script.Expr, args []script.Expr) val {
 	return num(uint64(strings.Index(cstr(m.chars(args[0])), cstr(m.chars(args[1])))))
 }
 
-func (m *Machine) strcontains(_ script.Expr, args []script.Expr) val {
+func (m *library) strcontains(_ script.Expr, args []script.Expr) val {
 	return truth(strings.Contains(cstr(m.chars(args[0])), cstr(m.chars(args[1]))))
 }
 
-func (m *Machine) strConcat(at script.Expr, args []script.Expr) val {
+func (m *library) strConcat(at script.Expr, args []script.Expr) val {
 	s := cstr(m.chars(args[0])) + cstr(m.chars(args[1]))
 	return val{s: s[:min(int64(len(s)), m.typeOf(at).Size-1)]}
 }
 
-func (m *Machine) strerror(_ script.Expr, args []script.Expr) val {
+func (m *library) strerror(_ script.Expr, args []script.Expr) val {
 	n := int32(m.expr(args[0]).n)
 	if n == 0 {
 		return val{s: "Success"}
@@ -476,7 +476,7 @@ func (m *Machine) strerror(_ script.Expr, args []script.Expr) val {
 	return val{s: strings.ToUpper(text[:1]) + text[1:]}
 }
 
-func (m *Machine) signalName(_ script.Expr, args []script.Expr) val {
+func (m *library) signalName(_ script.Expr, args []script.Expr) val {
 	if name := unix.SignalName(syscall.Signal(m.expr(args[0]).n)); name != "" {
 		return val{s: name}
 	}
@@ -486,12 +486,12 @@ func (m *Machine) signalName(_ script.Expr, args []script.Expr) val {
 	return val{s: "N/A"}
 }
 
-func (m *Machine) bswap(at script.Expr, args []script.Expr) val {
+func (m *library) bswap(at script.Expr, args []script.Expr) val {
 	t := m.typeOf(at)
 	return num(bits.ReverseBytes64(m.expr(args[0]).n) >> (64 - 8*uint(t.Size)))
 }
 
-func (m *Machine) ntop(_ script.Expr, args []script.Expr) val {
+func (m *library) ntop(_ script.Expr, args []script.Expr) val {
 	x := args[len(args)-1]
 	var raw []byte
 	if t := m.typeOf(x); t.Kind == types.Int {
@@ -507,7 +507,7 @@ func (m *Machine) ntop(_ script.Expr, args []script.Expr) val {
 	return val{s: a.String()}
 }
 
-func (m *Machine) pton(at script.Expr, args []script.Expr) val {
+func (m *library) pton(at script.Expr, args []script.Expr) val {
 	a, err := netip.ParseAddr(m.expr(args[0]).s)
 	if err != nil {
 		panic("BUG: an address that the checker did not refuse: " + err.Error())
@@ -519,12 +519,12 @@ func (m *Machine) pton(at script.Expr, args []script.Expr) val {
 	return v
 }
 
-func (m *Machine) isErr(_ script.Expr, args []script.Expr) val {
+func (m *library) isErr(_ script.Expr, args []script.Expr) val {
 	n := int64(m.expr(args[0]).n)
 	return truth(n < 0 && n >= -4095)
 }
 
-func (m *Machine) memcmp(_ script.Expr, args []script.Expr) val {
+func (m *library) memcmp(_ script.Expr, args []script.Expr) val {
 	n := m.expr(args[2]).n
 	a, b := bytesOf(m.expr(args[0]), m.typeOf(args[0])), bytesOf(m.expr(args[1]), m.typeOf(args[1]))
 	a, b = a[:min(uint64(len(a)), n)], b[:min(uint64(len(b)), n)]
