@@ -224,7 +224,7 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 	ready := make(chan error, 1)
 	start := cfg.Go
 	if start == nil {
-		start = func(f func()) { go f() }
+		start = onOwnThread
 	}
 	start(func() {
 		defer p.panicked()
@@ -246,10 +246,45 @@ func launch(cfg Config, setup func(p *Process) error) (*Process, error) {
 		p.loop()
 	})
 	if err := p.awaitReady(ready); err != nil {
+		if cfg.Go == nil && !p.attacher.unwanted.Load() {
+			p.awaitThread()
+		}
 		return nil, err
 	}
 	return p, nil
 }
+
+// onOwnThread runs f, which locks its goroutine to the thread, on a thread that ends with it. The main thread does
+// not: Go's run-time system only parks it, and it would stay the tracer of what could not be detached.
+func onOwnThread(f func()) {
+	go func() {
+		runtime.LockOSThread()
+		if unix.Gettid() != unix.Getpid() {
+			f()
+			return
+		}
+		other := make(chan struct{})
+		go func() {
+			runtime.LockOSThread() // another one: this one is taken
+			close(other)
+			f()
+		}()
+		<-other
+		runtime.UnlockOSThread()
+	}()
+}
+
+// awaitThread waits until the tracer's thread has ended. Threads that could not be stopped for a detach are
+// detached by the kernel then; until then, their stops would be reported to the caller's wait(2) too, if it is their
+// parent.
+func (p *Process) awaitThread() {
+	for start := time.Now(); unix.Tgkill(unix.Getpid(), p.tid, 0) == nil && time.Since(start) < threadEnd; {
+		time.Sleep(50 * time.Microsecond)
+	}
+}
+
+// threadEnd is more than Go takes to end a thread.
+const threadEnd = time.Second
 
 // own is the nice value that jalon was started with.
 var own = nice()
