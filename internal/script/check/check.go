@@ -170,7 +170,8 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	c.env = c.declarations(scripts)
 	c.definitions(scripts)
 	c.prepare(p, scripts)
-	if len(c.errs) == 0 {
+	c.types, c.consts = map[script.Expr]*types.Type{}, map[script.Expr]*Const{}
+	if c.limit(p); len(c.errs) == 0 {
 		c.infer(p)
 	}
 	for name := range c.asked {
@@ -207,6 +208,18 @@ func (c *checker) settings(s *script.Script) {
 			c.fail(set, "%s", err)
 		} else if warning != "" {
 			c.warn(set, "%s", warning)
+		}
+	}
+}
+
+// limit reports a script with more attach points than max_probes allows.
+func (c *checker) limit(p *Program) {
+	n, most := 0, int(c.config.Int("max_probes"))
+	for _, pr := range p.Probes {
+		n += len(pr.Places)
+		if n > most {
+			c.failHint(pr.Points[0], "config = { max_probes = N } allows more", "the script has more than %d attach points", most)
+			return
 		}
 	}
 }

@@ -201,6 +201,7 @@ func TestRefused(t *testing.T) {
 		{"begin { if comptime (pid == 1) { } }", "1:12 the value of this expression is not known before the script runs"},
 		{"struct S { int a; struct S s; int b : 40; nope c; }; begin { }", "1:19 the type of the member s is not complete\n1:31 the width of the bit-field is not a constant that its type permits\n1:43 there is no type \"nope\""},
 		{"#error \"x\"\n#if 1\nbegin { }", "1:1 #error \"x\"\n2:1 #if without #endif"},
+		{"config = { max_probes = 2 } begin { } begin { } end { }", "1:49 the script has more than 2 attach points"},
 		{"kprob:f { }", `1:1 there is no probe type "kprob"`},
 		// Several at once.
 		{"begin { $a = b; $c = d(); @m = 1; @m = \"x\"; } end { e }", "1:14 there is no name \"b\"\n1:22 there is no function \"d\"\n1:35 @m has the type int8 and cannot hold a value of type string[2]\n1:53 there is no name \"e\""},
@@ -262,17 +263,18 @@ func TestHostile(t *testing.T) {
 		fmt.Fprintf(&doubles, "$a%d = ($a%d, $a%d); ", i+1, i, i)
 	}
 	for name, src := range map[string]string{
-		"chain":   "begin { " + chain.String() + "@m2000 = 1; }",
-		"macros":  macros.String() + "macro m60() { 1 } begin { m0() }",
-		"tuples":  "begin { $t = 1; " + strings.Repeat("$t = ($t, $t); ", 40) + "}",
-		"doubles": "begin { $a0 = (1, 1); " + doubles.String() + "}",
-		"grow":    "begin { @t = (1, @t); }",
-		"record":  "begin { " + strings.Repeat("@a = (x = @b, y = 1); @b = @a.x; ", 50) + "}",
-		"struct":  strings.Repeat("struct S { int a[1000000]; };\n", 3) + "begin { $x = sizeof(struct S); }",
-		"array":   "struct S { int a[1 << 40]; }; begin { $x = (struct S *)0; }",
-		"define":  "#define A A + A\nbegin { A }",
-		"lines":   strings.Repeat("begin { @a[pid, comm] = count(); printf(\"%d\", pid); }\n", 5000),
-		"pointer": "begin { $x = (int8" + strings.Repeat("*", 60) + ")0; }",
+		"chain":      "begin { " + chain.String() + "@m2000 = 1; }",
+		"macros":     macros.String() + "macro m60() { 1 } begin { m0() }",
+		"tuples":     "begin { $t = 1; " + strings.Repeat("$t = ($t, $t); ", 40) + "}",
+		"doubles":    "begin { $a0 = (1, 1); " + doubles.String() + "}",
+		"grow":       "begin { @t = (1, @t); }",
+		"record":     "begin { " + strings.Repeat("@a = (x = @b, y = 1); @b = @a.x; ", 50) + "}",
+		"struct":     strings.Repeat("struct S { int a[1000000]; };\n", 3) + "begin { $x = sizeof(struct S); }",
+		"array":      "struct S { int a[1 << 40]; }; begin { $x = (struct S *)0; }",
+		"define":     "#define A A + A\nbegin { A }",
+		"statements": "begin { " + strings.Repeat("@a[pid, comm] = count(); printf(\"%d\", pid);\n", 5000) + "}",
+		"lines":      strings.Repeat("begin { @a[pid, comm] = count(); printf(\"%d\", pid); }\n", 5000),
+		"pointer":    "begin { $x = (int8" + strings.Repeat("*", 60) + ")0; }",
 	} {
 		s, err := script.Parse("t", src)
 		if err == nil {

@@ -58,7 +58,8 @@ func (c *checker) unused() {
 // pass types everything once.
 func (c *checker) pass(p *Program) {
 	c.changed = false
-	c.types, c.consts = map[script.Expr]*types.Type{}, map[script.Expr]*Const{}
+	clear(c.types)
+	clear(c.consts)
 	for _, f := range p.Functions {
 		c.function(f)
 	}

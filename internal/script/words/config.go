@@ -36,7 +36,7 @@ var Keys = []Key{
 	{Name: "max_bpf_progs", Default: "1024", Kind: types.Int, Doc: "the number of eBPF programs"},
 	{Name: "max_cat_bytes", Default: "10240", Kind: types.Int, Doc: "bytes that cat() prints"},
 	{Name: "max_map_keys", Default: "4096", Kind: types.Int, Doc: "elements of a map that is not declared"},
-	{Name: "max_probes", Default: "1024", Kind: types.Int, Doc: "the number of probes"},
+	{Name: "max_probes", Default: "1024", Kind: types.Int, Doc: "the most attach points that a script may have"},
 	{Name: "max_strlen", Default: "1024", Kind: types.Int, Doc: "bytes of a string, buffer or path of which no size is given"},
 	{Name: "missing_probes", Default: "error", Words: []string{"error", "warn", "ignore"}, Kind: types.String, Doc: "what happens if a probe cannot be attached"},
 	{Name: "on_stack_limit", Default: "32", Kind: types.Int, Doc: "bytes of a value that is kept on the eBPF stack"},
