@@ -72,7 +72,7 @@ func (p *progress) wipe() {
 const manySites = 5000
 
 // thrifty is the growth of the heap between two collections, in percent, where sites are many; paced: they are.
-const thrifty = 70
+const thrifty = 60
 
 var paced atomic.Bool
 
@@ -80,7 +80,7 @@ var paced atomic.Bool
 // garbage of arming then takes less memory than the sites. Below that, with the default, half of the time of arming
 // 10,000 sites was spent on collecting a few megabytes again and again.
 func paceGarbage() {
-	const heapFloor = 128 << 20
+	const heapFloor = 64 << 20
 	paced.Store(true)
 	live := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
 	metrics.Read(live)
