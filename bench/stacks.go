@@ -39,16 +39,16 @@ func (b *bench) stacks(dir string, rounds int, only string) error {
 	note := make([]string, len(stackRows))
 	for range rounds {
 		for i, row := range stackRows {
-			calls := 1000
+			calls, buffer := 1000, "32M"
 			if slices.Contains(row.args, "copy") {
-				calls = 100 // of 8 KiB each: the ring's pages stay in a cache
+				calls, buffer = 50, "4M" // of 8 KiB each: the ring wraps, so its pages are there
 			}
 			batch := []string{prog, row.mode, strconv.Itoa(calls), "30", "20"}
 			bare, err := times(exec.Command(batch[0], batch[1:]...))
 			if err != nil {
 				return err
 			}
-			args := append([]string{"trace", "uprobe:" + prog + ":" + row.mode, "-f", "none", "--buffer", "32M", "--summary-json", "-c"}, row.args...)
+			args := append([]string{"trace", "uprobe:" + prog + ":" + row.mode, "-f", "none", "--buffer", buffer, "--summary-json", "-c"}, row.args...)
 			cmd := exec.Command(b.jalon, append(append(args, "--"), batch...)...)
 			var out strings.Builder
 			cmd.Stdout = &out

@@ -39,11 +39,13 @@ static double now(void)
 
 int main(int argc, char **argv)
 {
+	volatile char above[16384]; /* a copy of 8 KiB must not reach the end of the stack, which costs a fault */
 	int small = argc > 1 && !strcmp(argv[1], "tiny");
 	long n = argc > 2 ? atol(argv[2]) : 1000;
 	int reps = argc > 3 ? atoi(argv[3]) : 7;
 	int gap = argc > 4 ? atoi(argv[4]) : 0;
 
+	above[0] = above[sizeof above - 1] = 0;
 	for (int r = -1; !reps || r < reps; r++) {
 		double start = now();
 		for (long i = 0; i < n; i++) {
