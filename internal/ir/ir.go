@@ -154,8 +154,7 @@ const (
 	Intern
 
 	// Ticks is the time of the hit, in ticks of the processor's time stamp counter: all through a hit one value.
-	// RecTicks is the same where a record is reserved, and costs nothing if the record has a time stamp. In a
-	// process only, as the operations on maps.
+	// RecTicks is the same where a record is reserved. In a process only, as the operations on maps.
 	Ticks
 	RecTicks
 

@@ -1,13 +1,10 @@
 package amd64
 
-import (
-	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/ring"
-)
+import "github.com/jalon-trace/jalon/internal/ir"
 
 func init() {
 	lower[ir.Ticks] = (*gen).lowerTicks
-	lower[ir.RecTicks] = (*gen).lowerRecTicks
+	lower[ir.RecTicks] = (*gen).lowerTicks // an event's head has only the low bits of the time
 }
 
 // lowerTicks reads the time stamp counter, which a thread may be forbidden: see Code.Clocks.
@@ -22,16 +19,5 @@ func (g *gen) lowerTicks(in *ir.Instr) {
 	g.mi(iSHL, 8, rmReg(RDX), 32)
 	g.rmo(iOR, 8, RAX, regOpd(RDX))
 	g.moveAny(d, 8, regOpd(RAX))
-	g.setDst(in.Dst, d)
-}
-
-// lowerRecTicks takes the time from the record, if records have one of the counter.
-func (g *gen) lowerRecTicks(in *ir.Instr) {
-	if g.cfg.Clock != ring.ClockTSC {
-		g.lowerTicks(in)
-		return
-	}
-	d := g.dst(in.Dst)
-	g.rmo(iMOV, 8, d, memOpd(at(g.rec(), ring.RecTSC)))
 	g.setDst(in.Dst, d)
 }
