@@ -257,6 +257,7 @@ func (c *checker) word(x *lang.Reg) expr {
 		c.failName("retval", x.Span(), nil)
 	case how == nil:
 		c.kernelOnly("$"+x.Name, x.Span())
+		c.processOnly(b, "$"+x.Name, x.Span())
 	case how.value != nil:
 		return how.value(c, x.Span())
 	case c.inCond:

@@ -35,6 +35,7 @@ func (c *checker) call(x *lang.Call) expr {
 				return how.call(c, x)
 			}
 			c.kernelOnly(b.Name, x.Span())
+			c.processOnly(b, b.Name, x.Span())
 		}
 	}
 	hint := c.callable()

@@ -111,6 +111,13 @@ func (st *site) kernelOnly(what string, span lang.Span) {
 	}
 }
 
+// processOnly refuses what only code in a process can give.
+func (st *site) processOnly(b *Builtin, what string, span lang.Span) {
+	if b.inProcess != nil {
+		st.fail(span, what+" is known in a traced process only", "name one process (-p PID, or -- PROGRAM), without --all and --engine kernel")
+	}
+}
+
 // elemSize is the step of pointer arithmetic: void and functions count 1 (GNU C).
 func (st *site) elemSize(span lang.Span, elem *ctype.Type) int64 {
 	s := elem.Strip()
