@@ -3,6 +3,8 @@ package sema
 import (
 	"math/bits"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -266,6 +268,12 @@ func (l *lowerer) storePiece(fs *fieldSlots, q debuginfo.Piece, off, at, count i
 			m := min(8, n-k)
 			l.putBytes(l.b.Const(int64(bitsFrom(q.Bytes, first+k*8, m*8))), m, imm+k)
 		}
+	case q.Kind == debuginfo.InRegister && isX87(q.Reg):
+		// The state of the x87 is stored whole; the field is a part of it.
+		s := &l.rec.slots[fs.value-1]
+		s.size, s.align = amd64.X87Slot, 8
+		fs.skip = amd64.X87Stack + 16*int64(arch.Reg(q.Reg)-processor.Vector0-amd64.NumXMM) + first/8
+		l.b.Emit(ir.Instr{Op: ir.PutReg, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm, Aux: amd64.X87, Fault: ir.NoBlock})
 	case isXMM(q.Reg) && q.Kind == debuginfo.InRegister && first+count > 64:
 		// The register is stored whole; the field may be a part of it.
 		s := &l.rec.slots[fs.value-1]

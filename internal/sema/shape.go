@@ -83,8 +83,11 @@ func pieces(list []debuginfo.Piece, total int64) []debuginfo.Piece {
 func capacity(p debuginfo.Piece) int64 {
 	switch p.Kind {
 	case debuginfo.InRegister:
-		if isXMM(p.Reg) {
+		switch {
+		case isXMM(p.Reg):
 			return 128
+		case isX87(p.Reg):
+			return 2 * 128
 		}
 		return 64
 	case debuginfo.IsValue:
@@ -101,6 +104,12 @@ func capacity(p debuginfo.Piece) int64 {
 func isXMM(reg int) bool {
 	_, ok := processor.Vector(arch.Reg(reg))
 	return ok
+}
+
+// isX87: a register of the x87's stack. The one behind it follows in the state of the x87, each in 16 bytes.
+func isX87(reg int) bool {
+	r := processor.Register(arch.Reg(reg))
+	return r != nil && r.Bytes == 10
 }
 
 // isWord: a register that is one IR value.
@@ -138,6 +147,9 @@ func bitsOf(e expr) int64 {
 func (st *site) need(e expr) {
 	st.available(e, func(s shape) {
 		window(s.pieces, s.lo, bitsOf(e), func(p debuginfo.Piece, off, _, n int64) {
+			if p.Kind == debuginfo.InRegister && isX87(p.Reg) {
+				st.fail(e.Span(), "a register of the x87 cannot be used in arithmetic", "it can be collected by itself")
+			}
 			if p.Kind == debuginfo.InRegister && isXMM(p.Reg) && p.BitOffset+off+n > 64 {
 				st.fail(e.Span(), "only the low 8 bytes of a vector register can be used in arithmetic",
 					"the others can be collected by themselves")
@@ -171,6 +183,8 @@ func storable(s shape, n int64) (why string) {
 		case p.Kind == debuginfo.IsMissing:
 		case (first|at|bits)%8 != 0:
 			why = "this object is spread over fragments that are not whole bytes"
+		case p.Kind == debuginfo.InRegister && isX87(p.Reg) && at != 0:
+			why = "a part of this object is in a register of the x87"
 		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+bits > 64 && bits != n && !(first == 0 && bits == 128):
 			why = "a part of this object is in the high half of a vector register"
 		}
@@ -210,7 +224,8 @@ func (st *site) needPiece(e expr, v *varRef, p debuginfo.Piece) {
 	case debuginfo.IsMissing:
 		st.failUnavailable(e, v, p.Why)
 	case debuginfo.InRegister:
-		if !isWord(int64(p.Reg)) && !isXMM(p.Reg) {
+		returned := st.in.Exit != nil && st.in.Kernel == nil && v.name == "retval"
+		if !isWord(int64(p.Reg)) && !isXMM(p.Reg) && !(returned && isX87(p.Reg)) {
 			st.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
 		}
 		st.needRegister(e, v, p.Reg)

@@ -31,6 +31,8 @@ F(double, f_double, n / 3.0)
 F(float, f_float, n / 3.0f)
 F(double complex, f_cdouble, n + 2.5 * I)
 F(float complex, f_cfloat, n - 1.5f * I)
+F(long double, f_long, n / 3.0L)
+F(long double complex, f_clong, n / 7.0L + 0.5L * I)
 F(__int128, f_wide, ((__int128)n << 70) + n)
 F(struct pair, f_pair, ((struct pair){n, n / 4.0}))
 F(struct ints, f_ints, ((struct ints){n, -n, n * 3, n * 5l}))
@@ -48,6 +50,7 @@ int main(void)
 	for (int n = 0; n < 11; n++) {
 		sink = f_int(n), sink = f_uchar(n), sink = f_schar(n), sink = f_short(n), sink = f_u64(n), sink = f_bool(n), sink = f_enum(n);
 		sink = *f_text(n), sink = f_double(n), sink = f_float(n), sink = creal(f_cdouble(n)), sink = creal(f_cfloat(n)), sink = f_wide(n);
+		sink = f_long(n), sink = creal(f_clong(n));
 		sink = f_pair(n).a, sink = f_ints(n).i, sink = f_floats(n).x, sink = f_mixed(n).x, sink = f_bits(n).a;
 		sink = f_large(n).a[0], sink = f_packed(n).c, sink = f_either(n).l;
 	}

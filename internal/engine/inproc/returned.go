@@ -1,6 +1,8 @@
 package inproc
 
 import (
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -41,8 +43,8 @@ const (
 // classes are those of a result of up to 16 bytes.
 type classes [2]eightbyte
 
-// x87 is why a value that is returned on the stack of the x87 is not available.
-const x87 = "it is returned in a register of the x87, which is not taken"
+// x87 is why a structure that is returned on the stack of the x87 is not available.
+const x87 = "structures with a long double are not taken from the x87"
 
 // inCRegisters is where a function of C or C++ returns a value of type t. memory: it is returned in memory
 // whatever its members are.
@@ -61,6 +63,10 @@ func inCRegisters(t *ctype.Type, memory bool) debuginfo.Location {
 			return debuginfo.Location{Unavailable: "only the low 16 bytes of vector registers are taken"}
 		}
 	}
+	if onX87(s) {
+		// The state of the x87 has st1 behind st0: the parts of a complex number.
+		return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: dwarfST0, BitSize: s.Size * 8}}}
+	}
 	var c classes
 	switch why := c.add(s, 0, 0); {
 	case why == inMemory:
@@ -74,6 +80,20 @@ func inCRegisters(t *ctype.Type, memory bool) debuginfo.Location {
 // behindRAX: the caller has passed the address of the result, and rax has it at the return.
 func behindRAX() debuginfo.Location {
 	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(amd64.Processor.LargeResult)}}}}}
+}
+
+// dwarfST0 is the number of the top of the x87's stack.
+const dwarfST0 = 33
+
+// onX87 reports whether a result is returned on the stack of the x87: a long double, or a complex number of them.
+func onX87(s *ctype.Type) bool {
+	switch {
+	case strings.Contains(s.Name, "128"): // _Float128 and __float128 are not
+		return false
+	case s.Kind == ctype.Float:
+		return s.Size == 16
+	}
+	return s.Kind == ctype.Complex && s.Size == 32
 }
 
 // inMemory says that a result is returned in memory.
