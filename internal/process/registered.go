@@ -44,6 +44,10 @@ const (
 	maxAsked  = 2
 )
 
+// settled is how long a new thread runs, at most, before libc registers its struct rseq. It is counted on the CPU: on a
+// busy machine a thread may wait for its first instruction for any time.
+const settled = time.Millisecond
+
 // HasSequences reports whether a thread has a struct rseq (rseq(2)) at offset from its thread pointer, registered with
 // the signature that generated code has.
 func (s *Stopped) HasSequences(offset int64) bool {
@@ -214,6 +218,9 @@ func (r *registered) ask() {
 	for tid, e := range r.threads {
 		t := r.tracer.threads.Get(tid)
 		if t == nil || e.listed || e.asked >= maxAsked || t.State != threads.Running || sys.ThreadState(tid) != 'R' {
+			continue
+		}
+		if ran, ok := sys.TimeOnCPU(tid); ok && ran < settled {
 			continue
 		}
 		e.asked++

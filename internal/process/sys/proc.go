@@ -6,6 +6,7 @@ import (
 	"os"
 	"strconv"
 	"strings"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -148,6 +149,18 @@ func ThreadState(tid int) byte {
 		return 0
 	}
 	return b[i+2]
+}
+
+// TimeOnCPU is how long a thread has run, as of its last tick or switch. ok is false if there is no such thread, or
+// the kernel has no such file (CONFIG_SCHED_INFO).
+func TimeOnCPU(tid int) (ran time.Duration, ok bool) {
+	b, err := readProc(tid, fmt.Sprintf("task/%d/schedstat", tid))
+	if err != nil {
+		return 0, false
+	}
+	field, _, _ := strings.Cut(string(b), " ")
+	n, err := strconv.ParseInt(field, 10, 64)
+	return time.Duration(n), err == nil
 }
 
 // IsKernelThread looks at PF_KTHREAD in the flags of /proc/PID/stat.
