@@ -82,8 +82,11 @@ func (b *bench) stacks(dir string, rounds int, only string) error {
 func (b *bench) stackReaders(prog string) error {
 	fmt.Printf("%-44s %12s %12s %9s %9s\n", "the reader at full rate, 3 s", "stacks a s", "a s of CPU", "lost %", "MB")
 	for _, row := range []struct{ name, form, format string }{
-		{"stack, read only", "walk", "none"}, {"stack, named (folded)", "walk", "folded"}, {"stack, as JSON", "walk", "json"},
-		{"copied stack, read only", "copy", "none"}, {"copied stack, named (folded)", "copy", "folded"},
+		{"stack, read only", "walk", "none"},
+		{"stack, named (folded)", "walk", "folded"},
+		{"stack, as JSON", "walk", "json"},
+		{"copied stack, read only", "copy", "none"},
+		{"copied stack, named (folded)", "copy", "folded"},
 	} {
 		p := exec.Command(prog, "site", "1000000", "0")
 		if err := p.Start(); err != nil {

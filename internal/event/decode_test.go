@@ -144,8 +144,11 @@ func TestDecodeStack(t *testing.T) {
 		want   []uint64
 		end    uint8
 	}{
-		{whole, table, pcs, 0}, {deep, table, pcs, stackDeep},
-		{whole + 1, table, pcs[:1], stackDamaged}, {0, table, pcs[:1], stackDamaged}, {whole, nil, pcs[:1], stackDamaged},
+		{whole, table, pcs, 0},
+		{deep, table, pcs, stackDeep},
+		{whole + 1, table, pcs[:1], stackDamaged},
+		{0, table, pcs[:1], stackDamaged},
+		{whole, nil, pcs[:1], stackDamaged},
 	} {
 		d := &Decoder{Schemas: []*Schema{s}, Stacks: c.stacks}
 		raw := make([]byte, short)

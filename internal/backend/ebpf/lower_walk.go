@@ -89,8 +89,11 @@ func (g *gen) lowerWalk(in *ir.Instr) {
 
 // word loads a word of the state, keep stores one.
 func (w *walk) word(r asm.Register, off int16) { w.emit(asm.LoadMem(r, asm.R10, w.at+off, asm.DWord)) }
+
 func (w *walk) keep(off int16, r asm.Register) { w.emit(asm.StoreMem(asm.R10, w.at+off, r, asm.DWord)) }
+
 func (w *walk) half(r asm.Register, off int16) { w.emit(asm.LoadMem(r, asm.R10, w.at+off, asm.Word)) }
+
 func (w *walk) count(off int16, n, most int32, over label) {
 	w.word(asm.R1, off)
 	w.emit(asm.Add.Imm(asm.R1, n))

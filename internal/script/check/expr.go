@@ -210,7 +210,7 @@ func (c *expressions) typeRef(t *script.TypeOf) *types.Type {
 	}
 	c.typing++
 	defer func() { c.typing-- }()
-	k := types.NoneT
+	var k *types.Type
 	switch x := t.X.(type) {
 	case nil:
 		k = c.typeOf(t.Type)

@@ -9,7 +9,6 @@ var (
 	uint8T  = gives(types.Uint8)
 	uint32T = gives(types.Uint32)
 	uint64T = gives(types.Uint64)
-	int64T  = gives(types.Int64)
 	boolT   = gives(types.BoolT)
 	name64  = gives(types.StringOf(64))
 )
