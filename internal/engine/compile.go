@@ -32,7 +32,9 @@ type Compiling struct {
 	StackLimit  int
 	StackFrames int
 	// TickRate returns nanoseconds for each tick of the time stamp counter; nil: not known.
-	TickRate   func() float64
+	TickRate func() float64
+	// Stamped: the records of processes have the value of the counter.
+	Stamped    bool
 	NoOptimise bool
 	// Warn receives warnings, Log the skipped sites; each may be nil.
 	Warn, Log func(string)
@@ -117,7 +119,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
 		in.StackLimit, in.StackFrames = c.StackLimit, c.StackFrames
 		if in.Exit != nil && in.Exit.Pair != nil && c.TickRate != nil {
-			in.Exit.Pair.Rate = c.TickRate()
+			in.Exit.Pair.Rate, in.Exit.Pair.Stamped = c.TickRate(), c.Stamped
 		}
 		out, err := sema.Compile(in)
 		if err != nil {

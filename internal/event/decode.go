@@ -13,7 +13,7 @@ import (
 type Record struct {
 	CPU  int
 	TSC  uint64
-	Data []byte // including its header; valid until the callback that received it returns
+	Data []byte // including its header; valid until the callback that received it returns. Decode may change it
 }
 
 // Site returns the site that wrote the record.
@@ -77,6 +77,9 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 	if s.StackNumber > 0 && len(r.Data) == s.ShortSize {
 		r.Data = d.withStack(s, r.Data)
 	}
+	for _, e := range s.Elapsed {
+		e.decode(r)
+	}
 	*ev = Event{TSC: r.TSC, CPU: r.CPU, Pid: d.Pid, Comm: d.Comm, Thread: r.Thread(), Schema: s, Raw: r.Data}
 	if s.Kernel {
 		d.kernel(ev)
@@ -96,6 +99,16 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		}
 	}
 	return nil
+}
+
+// decode changes the slot in the record.
+func (e Elapsed) decode(r Record) {
+	if e.Offset < 0 || e.Offset+8 > len(r.Data) || e.Status >= len(r.Data) || e.Status >= 0 && Status(r.Data[e.Status]) != OK {
+		return
+	}
+	slot := r.Data[e.Offset:]
+	ticks := r.TSC - min(r.TSC, binary.LittleEndian.Uint64(slot))
+	binary.LittleEndian.PutUint64(slot, uint64(float64(ticks)*e.Rate))
 }
 
 // thread finds the thread of a record of the in-process engine.

@@ -167,3 +167,36 @@ func TestDecodeStack(t *testing.T) {
 		}
 	}
 }
+
+// TestDecodeElapsed: a slot with a time stamp becomes the time since, if the field has a value and the slot is in the record.
+func TestDecodeElapsed(t *testing.T) {
+	const slot, status, size = ring.RecHeader, ring.RecHeader + 8, ring.RecHeader + 16
+	for _, c := range []struct {
+		since, stamp  uint64
+		status        byte
+		offset, state int
+		want          uint64
+	}{
+		{1000, 5000, 0, slot, status, 1600},
+		{1000, 5000, 0, slot, -1, 1600},
+		{5001, 5000, 0, slot, status, 0}, // the program has changed it
+		{1000, 5000, byte(Unreadable), slot, status, 1000},
+		{1000, 5000, 0, size - 7, status, 1000},
+		{1000, 5000, 0, slot, size, 1000},
+		{1000, 5000, 0, -1, status, 1000},
+	} {
+		raw := make([]byte, size)
+		binary.LittleEndian.PutUint32(raw[ring.RecSize:], size)
+		binary.LittleEndian.PutUint32(raw[ring.RecSite:], 1)
+		binary.LittleEndian.PutUint64(raw[slot:], c.since)
+		raw[status] = c.status
+		s := &Schema{RecordSize: size, Elapsed: []Elapsed{{c.offset, c.state, 0.4}}}
+		var ev Event
+		if err := (&Decoder{Schemas: []*Schema{s}}).Decode(Record{TSC: c.stamp, Data: raw}, &ev); err != nil {
+			t.Fatal(err)
+		}
+		if got := binary.LittleEndian.Uint64(ev.Raw[slot:]); got != c.want {
+			t.Errorf("%+v: %d", c, got)
+		}
+	}
+}

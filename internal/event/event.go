@@ -90,6 +90,14 @@ type Show struct {
 	Count        int
 }
 
+// Elapsed is a slot of 8 bytes that has a time stamp in the ring. A Decoder puts the time from then to the record's stamp
+// there, in nanoseconds: an event's head has only the low bits of its time, so the site would have to read the counter again.
+type Elapsed struct {
+	Offset int
+	Status int     // the offset of the status byte; -1: there is always a value
+	Rate   float64 // nanoseconds for each tick
+}
+
 // Schema describes the layout of the records of one site and how to print them. It is plain data: Encode
 // writes it, and Decode reads it on another machine.
 type Schema struct {
@@ -105,7 +113,9 @@ type Schema struct {
 	// StackNumber, if not 0, is the offset of the u32 number of the stack in records of ShortSize: a Decoder gives
 	// them the frames (UserFrames), which other records have themselves.
 	StackNumber int
-	Fields      []Field
+	// Elapsed are slots that a Decoder gives their values.
+	Elapsed []Elapsed
+	Fields  []Field
 	// Kernel marks the records of the kernel engine. Their stamp is CLOCK_MONOTONIC in nanoseconds; their
 	// thread word is tgid << 32 | tid in the initial pid namespace. CommOffset, if not 0, is the offset of
 	// the 16 bytes of the thread's name.

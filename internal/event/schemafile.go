@@ -57,6 +57,7 @@ type schemaJSON struct {
 	Kernel     bool        `json:"kernel,omitempty"`
 	Comm       int         `json:"comm,omitempty"`
 	TextArrays bool        `json:"text_arrays,omitempty"`
+	Elapsed    []Elapsed   `json:"elapsed,omitempty"`
 	Fields     []fieldJSON `json:"fields,omitempty"`
 }
 
@@ -241,6 +242,7 @@ func (e *encoder) schema(s *Schema) (schemaJSON, error) {
 	x := schemaJSON{
 		Site: s.SiteID, Place: text(s.Place), Function: text(s.Function), File: text(s.File), Line: s.Line, PC: s.PC,
 		Size: s.RecordSize, Short: s.ShortSize, Stack: s.StackNumber, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays,
+		Elapsed: s.Elapsed,
 	}
 	for i := range s.Fields {
 		f, err := e.field(&s.Fields[i])
@@ -294,6 +296,7 @@ func (d *decoder) schema(x *schemaJSON) (*Schema, error) {
 	s := &Schema{
 		SiteID: x.Site, Place: string(x.Place), Function: string(x.Function), File: string(x.File), Line: x.Line, PC: x.PC,
 		RecordSize: x.Size, ShortSize: x.Short, StackNumber: x.Stack, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays,
+		Elapsed: x.Elapsed,
 	}
 	if !inRecord(x.Size) || !inRecord(x.Short) || !inRecord(x.Stack) || !inRecord(x.Comm) || len(x.Fields) > maxFields {
 		return nil, errors.New("its sizes are not possible for a record")

@@ -27,7 +27,7 @@ type layout struct {
 func init() { time.Local = time.UTC } // the expected times of day
 
 func newLayout(place string) *layout {
-	return &layout{s: event.Schema{Place: place, Function: "handle", File: "main.c", Line: 9, PC: 0x401139}, raw: make([]byte, ring.RecHeader)}
+	return &layout{s: event.Schema{Elapsed: []event.Elapsed{{Offset: 24, Status: -1, Rate: 0.3846153846153846}}, Place: place, Function: "handle", File: "main.c", Line: 9, PC: 0x401139}, raw: make([]byte, ring.RecHeader)}
 }
 
 func (l *layout) slot(data []byte) int {

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -59,6 +60,9 @@ func sameAfterTravel(t testing.TB, ev *event.Event, names *event.Remember) {
 		f = travel(t, f)
 		far := *ev
 		far.Schema = f.Schemas[0]
+		if !slices.Equal(far.Schema.Elapsed, ev.Schema.Elapsed) {
+			t.Fatalf("%s: %v became %v", ev.Schema.Place, ev.Schema.Elapsed, far.Schema.Elapsed)
+		}
 		if got := both(t, &far, &event.Remember{From: f.Names.Symbol, Kernel: &f.Names}); got != want {
 			t.Fatalf("%s:\n got %.2000s\nwant %.2000s", ev.Schema.Place, got, want)
 		}

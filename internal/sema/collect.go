@@ -97,6 +97,7 @@ func (co *collector) item(it lang.Collect) []*plan {
 	if p == nil {
 		p = co.field(co.wordAsText(it, co.expr(it.X)), it.Format)
 	}
+	co.fromStamp(p)
 	p.Name, p.span = it.Text, it.Span
 	return []*plan{p}
 }

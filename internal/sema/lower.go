@@ -83,7 +83,7 @@ func (l *lowerer) output(plans []*plan) *Output {
 	return &Output{Program: prog, Schema: event.Schema{
 		SiteID: in.SiteID, Place: in.Place, Function: in.Function, File: in.File, Line: in.Line,
 		PC: in.Scope.PC() + in.Bias, RecordSize: size, ShortSize: short, StackNumber: max(0, l.rec.offset(l.rec.number)),
-		Fields: fields, Kernel: in.Kernel != nil,
+		Fields: fields, Elapsed: l.stamped(plans, fields), Kernel: in.Kernel != nil,
 	}}
 }
 

@@ -53,7 +53,7 @@ func (vs *values) value(e expr) ir.Value {
 	case *within:
 		return vs.within(e)
 	case *elapsedExpr:
-		return vs.elapsed()
+		return vs.elapsed(e)
 	case *keptExpr:
 		return vs.keptValue(e)
 	case *dynamicSize:

@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
@@ -21,8 +22,9 @@ type Pair struct {
 	Entry    *Input // of the function's first instruction
 	Function uint64 // the run-time address of that
 	Go       bool   // by Go's calling convention r14 is the goroutine
-	// Rate is nanoseconds for each tick of the time stamp counter.
-	Rate float64
+	// Rate is nanoseconds for each tick of the time stamp counter. Stamped: records have its value.
+	Rate    float64
+	Stamped bool
 }
 
 // The keys that a map of entries has room for, about.
@@ -71,7 +73,27 @@ func (c *checker) elapsedTime(span lang.Span) expr {
 	}
 	c.pairs.elapsed = true
 	c.pairs.early = c.pairs.early || c.inCond
-	return &elapsedExpr{typed{ctype.ULongT, span}}
+	return &elapsedExpr{typed: typed{ctype.ULongT, span}}
+}
+
+// fromStamp has the reader of a record compute an item that is $elapsed itself, from the stamp of the record.
+func (co *collector) fromStamp(p *plan) {
+	if e, ok := p.x.(*elapsedExpr); ok && p.mode == asValue && co.in.Exit.Pair.Stamped {
+		e.since = true
+	}
+}
+
+// sinceEntry: the condition has not read the time, which the record shows then.
+func (em *emitter) sinceEntry(e *elapsedExpr) bool { return e.since && em.pair.now == ir.None }
+
+// stamped returns the slots of a record that fromStamp has chosen.
+func (l *lowerer) stamped(plans []*plan, fields []event.Field) (list []event.Elapsed) {
+	for i, p := range plans {
+		if e, ok := p.x.(*elapsedExpr); ok && l.sinceEntry(e) {
+			list = append(list, event.Elapsed{Offset: fields[i].Offset, Status: fields[i].StatusOffset, Rate: l.in.Exit.Pair.Rate})
+		}
+	}
+	return list
 }
 
 // entryCall is @entry(x).
@@ -195,9 +217,12 @@ func (em *emitter) unless(v ir.Value, k trap) {
 }
 
 // elapsed emits $elapsed.
-func (vs *values) elapsed() ir.Value {
+func (vs *values) elapsed(e *elapsedExpr) ir.Value {
 	b := vs.b
 	vs.needEntry()
+	if vs.sinceEntry(e) {
+		return vs.ofMap(ir.MapGet, 0)
+	}
 	now := vs.pair.now
 	if now == ir.None && vs.pair.recorded {
 		now = vs.ticks(ir.RecTicks)

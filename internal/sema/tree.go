@@ -172,8 +172,11 @@ type (
 		x *varRef
 		n expr
 	}
-	// elapsedExpr is $elapsed.
-	elapsedExpr struct{ typed }
+	// elapsedExpr is $elapsed; since: the time stamp of the entry in its place.
+	elapsedExpr struct {
+		typed
+		since bool
+	}
 	// keptExpr is @entry(x): number n of the values that the entry keeps.
 	keptExpr struct {
 		typed

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // report passes messages to the user, and knows whether the user has ended the session.
@@ -58,7 +59,7 @@ func (r *report) step(what string, i, n int) error {
 func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
-		StackFrames: r.opt.StackFrames, TickRate: r.rate,
+		StackFrames: r.opt.StackFrames, TickRate: r.rate, Stamped: r.opt.Clock == ring.ClockTSC,
 		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
 }
