@@ -180,7 +180,8 @@ func TestVirtualBasesTravel(t *testing.T) {
 	mid.SetFields([]ctype.Field{{Type: top, Base: true, Virtual: true, VtableOffset: -24}, {Name: "m", Type: ctype.IntT, BitOffset: 64}})
 	low := &ctype.Type{Kind: ctype.Struct, Name: "Low", Size: 32}
 	low.SetFields([]ctype.Field{
-		{Type: mid, Base: true, Virtual: true, VtableOffset: -32}, {Type: top, Base: true, Virtual: true, VtableOffset: -24},
+		{Type: mid, Base: true, Virtual: true, VtableOffset: -32},
+		{Type: top, Base: true, Virtual: true, VtableOffset: -24},
 		{Name: "l", Type: ctype.IntT, BitOffset: 64},
 	})
 	words := func(list ...uint64) (b []byte) {
