@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/process/inject"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
@@ -23,23 +24,42 @@ func (b *Borrowed) ReadMem(addr uint64, to []byte) error { return b.s.ReadMem(ad
 
 // Syscall is that of Stopped.
 func (b *Borrowed) Syscall(nr uint64, args ...uint64) (uint64, error) {
-	return b.s.Syscall(nr, args...)
+	v, err := b.s.Syscall(nr, args...)
+	return v, b.gone(err)
 }
 
 // Syscalls is that of Stopped.
-func (b *Borrowed) Syscalls(calls []Call) ([]CallResult, error) { return b.s.Syscalls(calls) }
+func (b *Borrowed) Syscalls(calls []Call) ([]CallResult, error) {
+	list, err := b.s.Syscalls(calls)
+	return list, b.gone(err)
+}
 
 // AllocNear is that of Stopped.
-func (b *Borrowed) AllocNear(addr, size uint64) (uint64, error) { return b.s.AllocNear(addr, size) }
+func (b *Borrowed) AllocNear(addr, size uint64) (uint64, error) {
+	at, err := b.s.AllocNear(addr, size)
+	return at, b.gone(err)
+}
 
 // Free is that of Stopped.
-func (b *Borrowed) Free(addr, size uint64) error { return b.s.Free(addr, size) }
+func (b *Borrowed) Free(addr, size uint64) error { return b.gone(b.s.Free(addr, size)) }
 
 // FreeAll is that of Stopped.
-func (b *Borrowed) FreeAll(list []Range) error { return b.s.FreeAll(list) }
+func (b *Borrowed) FreeAll(list []Range) error { return b.gone(b.s.FreeAll(list)) }
 
 // Learn is that of Stopped; Learned must then be called in the stop in which code is installed.
-func (b *Borrowed) Learn() (noClock bool, err error) { return b.s.Learn() }
+func (b *Borrowed) Learn() (noClock bool, err error) {
+	noClock, err = b.s.Learn()
+	return noClock, b.gone(err)
+}
+
+// gone returns the error of a call. The borrowed thread is the only one that is stopped: if it cannot be used any more, an
+// exec of another thread, or the end of the process, has ended it. Other threads may still be on their way to their ends.
+func (b *Borrowed) gone(err error) error {
+	if errors.Is(err, inject.ErrNoneFree) {
+		return ErrGone
+	}
+	return err
+}
 
 // ErrNoThread is the error of Borrow if no thread can be stopped in time, or calls cannot be run while others
 // run: the caller can stop all.

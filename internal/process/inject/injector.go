@@ -428,9 +428,12 @@ func (in *Injector[T]) Pick(sp *Workspace, only T) (T, error) {
 	}
 }
 
+// ErrNoneFree: no thread is stopped that can run injected calls.
+var ErrNoneFree = errors.New("no thread can be stopped for it")
+
 // noneFree returns why no thread can run injected calls.
 func (in *Injector[T]) noneFree() error {
-	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", in.threads.PID), Err: errors.New("no thread can be stopped for it"), Remedy: "try again"}
+	e := &fail.Error{Op: fmt.Sprintf("run a system call in process %d", in.threads.PID), Err: ErrNoneFree, Remedy: "try again"}
 	for _, t := range in.threads.All() {
 		if in.threads.Member(t) && t.Core().State == threads.Stopped && t.Core().Hold&threads.HoldDebug != 0 {
 			e.Err = errors.New("its threads are stopped in the middle of their own system calls")
