@@ -122,28 +122,26 @@ func (c *Copier) operation(x Expr) Expr {
 func (c *Copier) leaf(x Expr) Expr {
 	switch x := x.(type) {
 	case *Ident:
-		n := *x
-		return &n
+		return clone(x)
 	case *Int:
-		n := *x
-		return &n
+		return clone(x)
 	case *Float:
-		n := *x
-		return &n
+		return clone(x)
 	case *Bool:
-		n := *x
-		return &n
+		return clone(x)
 	case *String:
-		n := *x
-		return &n
+		return clone(x)
 	case *Positional:
-		n := *x
-		return &n
+		return clone(x)
 	case *PositionalCount:
-		n := *x
-		return &n
+		return clone(x)
 	}
 	return x
+}
+
+func clone[T any](x *T) *T {
+	n := *x
+	return &n
 }
 
 func (c *Copier) mapOf(x *Map) *Map {

@@ -314,15 +314,7 @@ func (p *parser) macro() *Macro {
 	p.acceptWord("macro")
 	m := &Macro{Name: p.name("the name of the macro")}
 	p.expect('(')
-	if !p.accept(')') {
-		for !p.bad {
-			m.Args = append(m.Args, p.macroArg())
-			if !p.accept(',') {
-				p.expect(')')
-				break
-			}
-		}
-	}
+	p.list(func() { m.Args = append(m.Args, p.macroArg()) })
 	m.Body = p.block()
 	if m.Body == nil {
 		return nil
@@ -354,15 +346,7 @@ func (p *parser) function() *Function {
 	p.acceptWord("fn")
 	f := &Function{Name: p.name("the name of the function")}
 	p.expect('(')
-	if !p.accept(')') {
-		for !p.bad {
-			f.Params = append(f.Params, p.param())
-			if !p.accept(',') {
-				p.expect(')')
-				break
-			}
-		}
-	}
+	p.list(func() { f.Params = append(f.Params, p.param()) })
 	p.expect(':')
 	f.Result = p.typeOnly()
 	f.Body = p.statements()

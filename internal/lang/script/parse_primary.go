@@ -139,16 +139,7 @@ func (p *exprParser) ifElse(lo int) Expr {
 func (p *exprParser) args() []Expr {
 	p.expect('(')
 	var args []Expr
-	if p.accept(')') {
-		return nil
-	}
-	for !p.bad {
-		args = append(args, p.arg())
-		if !p.accept(',') {
-			p.expect(')')
-			break
-		}
-	}
+	p.list(func() { args = append(args, p.arg()) })
 	return args
 }
 

@@ -172,6 +172,20 @@ func (s *scanner) expect(c byte) bool {
 	return false
 }
 
+// list consumes what is between parentheses, and the closing one: nothing, or items with commas between them.
+func (s *scanner) list(item func()) {
+	if s.accept(')') {
+		return
+	}
+	for !s.bad {
+		item()
+		if !s.accept(',') {
+			s.expect(')')
+			return
+		}
+	}
+}
+
 // found describes the next token for a message.
 func (s *scanner) found() string {
 	span := s.next()

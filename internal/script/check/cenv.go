@@ -1,6 +1,7 @@
 package check
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -252,25 +253,10 @@ func arith(op string, a, b int64) (int64, bool) {
 	case "||":
 		return b2i(a != 0 || b != 0), true
 	}
-	return compare(op, a, b)
-}
-
-func compare(op string, a, b int64) (int64, bool) {
-	switch op {
-	case "==":
-		return b2i(a == b), true
-	case "!=":
-		return b2i(a != b), true
-	case "<":
-		return b2i(a < b), true
-	case "<=":
-		return b2i(a <= b), true
-	case ">":
-		return b2i(a > b), true
-	case ">=":
-		return b2i(a >= b), true
+	if !script.Compares(op) {
+		return 0, false
 	}
-	return 0, false
+	return b2i(script.Holds(op, cmp.Compare(a, b))), true
 }
 
 func (e *cenv) sizeof(x *script.Sizeof) (int64, bool) {

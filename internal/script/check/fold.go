@@ -192,8 +192,8 @@ func (c *constants) foldBinary(x *script.Binary) *Const {
 		return c.foldStrings(x, a, b)
 	}
 	va, vb := a.big(), b.big()
-	if ordered(x.Op) {
-		return boolConst(order(x.Op, va.Cmp(vb)))
+	if script.Compares(x.Op) {
+		return boolConst(script.Holds(x.Op, va.Cmp(vb)))
 	}
 	if !a.Neg && a.Int > math.MaxInt64 && b.Neg || !b.Neg && b.Int > math.MaxInt64 && a.Neg {
 		if strings.Contains("& | ^ + - * / %", x.Op) {
@@ -251,35 +251,10 @@ func (c *constants) foldShift(x *script.Binary, a *Const, by *big.Int) *Const {
 	return intConst(a.big().Uint64() >> n)
 }
 
-func ordered(op string) bool {
-	switch op {
-	case "==", "!=", "<", "<=", ">", ">=":
-		return true
-	}
-	return false
-}
-
-// order is the result of a comparison of which cmp is the sign.
-func order(op string, cmp int) bool {
-	switch op {
-	case "==":
-		return cmp == 0
-	case "!=":
-		return cmp != 0
-	case "<":
-		return cmp < 0
-	case "<=":
-		return cmp <= 0
-	case ">":
-		return cmp > 0
-	}
-	return cmp >= 0
-}
-
 func (c *constants) foldStrings(x *script.Binary, a, b *Const) *Const {
 	switch {
-	case a.Kind == b.Kind && ordered(x.Op):
-		return boolConst(order(x.Op, strings.Compare(a.Str, b.Str)))
+	case a.Kind == b.Kind && script.Compares(x.Op):
+		return boolConst(script.Holds(x.Op, strings.Compare(a.Str, b.Str)))
 	case a.Kind == b.Kind:
 		return nil
 	case x.Op == "+" && a.Kind == types.String && b.Kind == types.Int && !b.Neg:

@@ -90,13 +90,13 @@ func (c *operators) pointers(at script.Node, op string, a, b *types.Type) *types
 		p, other = b, a
 	}
 	switch {
-	case other.Kind == types.Pointer && ordered(op):
+	case other.Kind == types.Pointer && script.Compares(op):
 		if !types.Same(a.Pointee(), b.Pointee()) && a.Pointee().Kind != types.Void && b.Pointee().Kind != types.Void {
 			c.warn(at, "pointers to different types are compared: %s and %s", a, b)
 		}
 		return types.BoolT
 	case other.Kind == types.Pointer || !other.Is(types.Int, types.Bool):
-	case ordered(op):
+	case script.Compares(op):
 		return types.BoolT
 	case op == "+", op == "-" && a.Kind == types.Pointer:
 		return p
@@ -117,7 +117,7 @@ func (c *operators) floats(at script.Node, op string, a, b *types.Type) *types.T
 }
 
 func (c *operators) integers(at script.Node, op string, x, y script.Expr, a, b *types.Type) *types.Type {
-	if ordered(op) {
+	if script.Compares(op) {
 		return types.BoolT
 	}
 	if a.Kind == types.Bool && b.Kind == types.Bool {

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"cmp"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -164,16 +165,15 @@ func (m *evaluator) arith(at script.Node, op string, a, b val, s, t, r *types.Ty
 	case s.Kind == types.Float || t.Kind == types.Float:
 		return floats(op, float(a, s), float(b, t))
 	case s.Is(types.String) && t.Is(types.String):
-		return truth(ordered(op, strings.Compare(cstr(a.s), cstr(b.s))))
+		return truth(script.Holds(op, strings.Compare(cstr(a.s), cstr(b.s))))
 	case len(a.list) > 0 || len(b.list) > 0 || !number(s) || !number(t):
 		return truth(equal(convert(a, s, widest(s, t)), convert(b, t, widest(s, t))) == (op == "=="))
 	case s.Kind == types.Pointer && t.Kind == types.Int && (op == "+" || op == "-"):
 		b.n *= uint64(max(s.Pointee().Size, 1))
 	}
 	signed := s.Signed && t.Signed || s.Signed && t.Flexible || s.Flexible && t.Signed || (s.Signed || t.Signed) && (s.Size < 8 || t.Size < 8)
-	switch op {
-	case "==", "!=", "<", "<=", ">", ">=":
-		return truth(ordered(op, compare(a.n, b.n, signed)))
+	if script.Compares(op) {
+		return truth(script.Holds(op, compare(a.n, b.n, signed)))
 	}
 	n, ok := integers(op, a.n, b.n, s.Signed, r.Signed && signed)
 	if !ok { // as eBPF: division by 0 gives 0, the remainder is the value
@@ -207,33 +207,10 @@ func cstr(s string) string {
 }
 
 func compare(a, b uint64, signed bool) int {
-	less := a < b
 	if signed {
-		less = int64(a) < int64(b)
+		return cmp.Compare(int64(a), int64(b))
 	}
-	switch {
-	case a == b:
-		return 0
-	case less:
-		return -1
-	}
-	return 1
-}
-
-func ordered(op string, cmp int) bool {
-	switch op {
-	case "==":
-		return cmp == 0
-	case "!=":
-		return cmp != 0
-	case "<":
-		return cmp < 0
-	case "<=":
-		return cmp <= 0
-	case ">":
-		return cmp > 0
-	}
-	return cmp >= 0
+	return cmp.Compare(a, b)
 }
 
 // integers computes in 64 bits. ok is false for a division by 0.
@@ -288,15 +265,10 @@ func floats(op string, a, b float64) val {
 	case "/":
 		return val{f: a / b}
 	}
-	switch {
-	case a != a || b != b:
+	if a != a || b != b {
 		return truth(op == "!=")
-	case a < b:
-		return truth(ordered(op, -1))
-	case a > b:
-		return truth(ordered(op, 1))
 	}
-	return truth(ordered(op, 0))
+	return truth(script.Holds(op, cmp.Compare(a, b)))
 }
 
 // increment executes ++ and --.
