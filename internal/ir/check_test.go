@@ -155,7 +155,6 @@ func TestCheckRejects(t *testing.T) {
 		{aMap + "b0:\nv0 = const 1\nv1 = mapfind 0, v0, v0\nbrif v1 -> b1 else b1\nb1:\nexit", "the condition is no i64 value"},
 		{aMap + "b0:\nv0 = const 1\nv1 = mapfind 0, v0, v0\njump b1(v1)\nb1(v2):\nexit", "argument 0 of the edge to b1 is a slot of a map"},
 		{aMap + block("v0 = const 1", "v1:f64 = mapfind 0, v0, v0"), "the result cannot be f64"},
-		{block("v0 = recticks"), "there must be a reserved, uncommitted record on every path (none)"},
 		{block("v0 = const 1 fault b1") + "\nb1(v1):\nexit", "the operation has no fault edge"},
 
 		// Edges.

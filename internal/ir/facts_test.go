@@ -26,9 +26,6 @@ func TestFactsHold(t *testing.T) {
 		reserve := ir.Instr{Op: ir.Reserve, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock}
 		body = append(body, reserve)
 		for _, i := range b.Instrs {
-			if i.Op == ir.RecTicks {
-				i.Op = ir.Ticks // behind the record
-			}
 			if i.Dst == ir.None || i.Fault != ir.NoBlock {
 				if i.Dst != ir.None {
 					i.Fault = ir.NoBlock

@@ -154,9 +154,8 @@ const (
 	Intern
 
 	// Ticks is the time of the hit, in ticks of the processor's time stamp counter: all through a hit one value.
-	// RecTicks is the same where a record is reserved. In a process only, as the operations on maps.
+	// In a process only, as the operations on maps.
 	Ticks
-	RecTicks
 
 	// Maps outlive a hit and are shared by programs: tables of Program.Maps, of which Aux is the number. A key is two
 	// words, A and B. The result of MapSlot and MapFind is a slot, which only the operations below take (as A, of the

@@ -173,8 +173,7 @@ var Ops = [NumOps]OpInfo{
 
 	Intern: {Name: "intern", A: IntOperand, B: IntOperand, Result: IntResult, Effect: true, Reads: true, Widths: noWidth, form: "abn"},
 
-	Ticks:    {Name: "ticks", Result: IntResult, Widths: noWidth, Pure: true},
-	RecTicks: {Name: "recticks", Result: IntResult, Volatile: true, Widths: noWidth, Record: true},
+	Ticks: {Name: "ticks", Result: IntResult, Widths: noWidth, Pure: true},
 
 	MapSlot: {Name: "mapslot", A: IntOperand, B: IntOperand, Result: SlotResult, Effect: true, Widths: noWidth, form: "nab"},
 	MapFind: {Name: "mapfind", A: IntOperand, B: IntOperand, Result: SlotResult, Volatile: true, Widths: noWidth, form: "nab"},

@@ -54,7 +54,7 @@ func TestTableFields(t *testing.T) {
 		if (has['a'] || has['p']) != (info.A != NoOperand) || has['b'] != (info.B != NoOperand) {
 			t.Errorf("%v: form %q does not show the operands", op, info.form)
 		}
-		if has['@'] != (info.Record && op != Commit && op != RecTicks) {
+		if has['@'] != (info.Record && op != Commit) {
 			t.Errorf("%v: form %q and the record offset", op, info.form)
 		}
 	}

@@ -74,7 +74,7 @@ b0: ; entry
   brif unlikely v15 -> b1(v13, v1) else b2
 b1(v16, v17:f64): ; fields
   reserve 200
-  v26 = recticks
+  v26 = ticks
   put.2 @24, v16
   fput @32, v17
   putreg.16 @40, xmm3

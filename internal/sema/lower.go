@@ -53,7 +53,6 @@ func lower(in *Input, need *pairs, cond expr, plans []*plan) *Output {
 		l.leaveSelf(in.Kernel.Self)
 	}
 	l.reserve(plans)
-	l.pair.recorded = true
 	comm := slotID(0)
 	if in.Kernel != nil {
 		comm = l.takeComm()

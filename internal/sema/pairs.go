@@ -122,12 +122,11 @@ func (c *checker) entryCall(x *lang.Call) expr {
 
 // paired is the entry of the call, in the program at the return.
 type paired struct {
-	need     *pairs
-	rate     float64
-	table    int64
-	slot     ir.Value
-	now      ir.Value // the time, if it is read before the record is reserved
-	recorded bool     // the record is reserved
+	need  *pairs
+	rate  float64
+	table int64
+	slot  ir.Value
+	now   ir.Value // the time, if it is read before the record is reserved
 }
 
 // key emits the key of the call, at its entry or return: there the stack pointer is the same.
@@ -187,7 +186,7 @@ const countUnpaired = 3
 func (l *lowerer) findEntry(p *Pair, need *pairs) {
 	l.look(ir.MapFind, p, need)
 	if need.early {
-		l.pair.now = l.ticks(ir.Ticks)
+		l.pair.now = l.ticks()
 	}
 	unseen, next := l.b.NewBlock("the entry was not seen"), l.b.NewBlock("paired")
 	l.b.Branch(l.ofMap(ir.MapHas, 0), next, unseen)
@@ -198,8 +197,8 @@ func (l *lowerer) findEntry(p *Pair, need *pairs) {
 	l.onMap(ir.MapHide, 0, ir.None)
 }
 
-func (em *emitter) ticks(op ir.Op) ir.Value {
-	return em.b.Def(ir.I64, ir.Instr{Op: op, A: ir.None, B: ir.None, Fault: ir.NoBlock})
+func (em *emitter) ticks() ir.Value {
+	return em.b.Def(ir.I64, ir.Instr{Op: ir.Ticks, A: ir.None, B: ir.None, Fault: ir.NoBlock})
 }
 
 // needEntry leaves by a trap if the entry was not seen.
@@ -224,10 +223,8 @@ func (vs *values) elapsed(e *elapsedExpr) ir.Value {
 		return vs.ofMap(ir.MapGet, 0)
 	}
 	now := vs.pair.now
-	if now == ir.None && vs.pair.recorded {
-		now = vs.ticks(ir.RecTicks)
-	} else if now == ir.None {
-		now = vs.ticks(ir.Ticks)
+	if now == ir.None {
+		now = vs.ticks()
 	}
 	ticks := b.Bin(ir.Sub, 8, now, vs.ofMap(ir.MapGet, 0))
 	// A fixed-point product, by halves: without overflow, and exact to 2^-28.
@@ -282,7 +279,7 @@ func lowerEntry(p *Pair, need *pairs) *ir.Program {
 		l.onMap(ir.MapSet, need.status(), status)
 	}
 	if need.elapsed {
-		l.onMap(ir.MapSet, 0, l.ticks(ir.Ticks))
+		l.onMap(ir.MapSet, 0, l.ticks())
 	}
 	l.onMap(ir.MapShow, 0, ir.None)
 	l.b.Exit()

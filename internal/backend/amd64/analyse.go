@@ -115,7 +115,7 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 		case in.Imm == ir.RegFlags:
 			an.readFlags = true
 		}
-	case ir.Ticks, ir.RecTicks:
+	case ir.Ticks:
 		an.ticks = true
 	case ir.FReg:
 		an.regReads.add(itemXMM + item(in.Imm))

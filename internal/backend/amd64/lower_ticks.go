@@ -2,10 +2,7 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-func init() {
-	lower[ir.Ticks] = (*gen).lowerTicks
-	lower[ir.RecTicks] = (*gen).lowerTicks // an event's head has only the low bits of the time
-}
+func init() { lower[ir.Ticks] = (*gen).lowerTicks }
 
 // lowerTicks reads the time stamp counter, which a thread may be forbidden: see Code.Clocks.
 func (g *gen) lowerTicks(in *ir.Instr) {

@@ -44,7 +44,7 @@ func fixedRegs(an *analysis, in *ir.Instr) regSet {
 		return setOf(item(RCX))
 	case ir.MapSlot:
 		return setOf(item(RAX))
-	case ir.Reserve, ir.Ticks, ir.RecTicks:
+	case ir.Reserve, ir.Ticks:
 		return setOf(item(RAX), item(RDX))
 	case ir.Intern:
 		return setOf(item(RAX))

@@ -96,7 +96,7 @@ func (c *Config) supports(in *ir.Instr) error {
 	switch {
 	case in.Op.OnMap():
 		return errors.New("maps: the kernel's programs have none yet")
-	case in.Op == ir.Ticks || in.Op == ir.RecTicks:
+	case in.Op == ir.Ticks:
 		return errors.New("the time stamp counter: the kernel's programs have a clock in nanoseconds")
 	}
 	switch in.Op {

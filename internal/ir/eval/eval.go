@@ -254,9 +254,8 @@ func init() {
 			*v += r.values[i.A]
 			return r.set(i, was)
 		},
-		ir.Count:    func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
-		ir.Ticks:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Ticks) },
-		ir.RecTicks: func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Ticks) },
+		ir.Count: func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
+		ir.Ticks: func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Ticks) },
 	}
 	maps.Copy(steps, onMaps)
 }

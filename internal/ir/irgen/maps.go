@@ -88,11 +88,7 @@ func (mp *mapped) use() bool {
 
 // ticks uses only what is the same of every time.
 func (mp *mapped) ticks() {
-	op := ir.Ticks
-	if mp.state == inside && mp.r.Intn(2) == 0 {
-		op = ir.RecTicks
-	}
-	t := mp.hidden(ir.Instr{Op: op})
+	t := mp.hidden(ir.Instr{Op: ir.Ticks})
 	mp.avail = append(mp.avail, mp.hidden(ir.Instr{Op: ir.Shr, W: 8, A: t, B: mp.constant(62)}))
 }
 
