@@ -161,7 +161,7 @@ const (
 	// words, A and B. The result of MapSlot and MapFind is a slot, which only the operations below take (as A, of the
 	// same map), or none: they give 0 for none, and change nothing. A slot has the map's words of value, 0 at first,
 	// and a key is in the map while its slot is shown. Slots are never given to another key.
-	MapSlot // the slot of the key, which is made (not shown) if there is none; none if the map has no room: that is counted
+	MapSlot // the slot of the key; a new one (not shown) if the key has no slot yet. If the map has no room, the result is none, and that is counted
 	MapFind // the slot of the key if it is shown
 	MapHas  // 1 if A is a slot, 0 if it is none
 	MapSeen // 1 if slot A is shown

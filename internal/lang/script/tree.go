@@ -67,7 +67,7 @@ type (
 		node
 		Shebang string // the first line if it begins with #!, without its end
 		Preamble
-		Config  *Config // nil if there is none
+		Config  *Config // nil if it is missing
 		Imports []*Import
 		Items   []Item
 	}
