@@ -495,12 +495,22 @@ type named struct {
 	comm string
 }
 
-// note stores the name of the thread of a record; most are stored already.
-func (d *Drain) note(n named) {
-	if last := &d.noted[n.tid&15]; *last != n {
-		*last = n
-		d.names[n.tid] = n.comm
+// note stores the name of the thread of the event; most are stored already. At the first event of a thread the name
+// is read: the one known until then is that of the thread that has started it.
+func (d *Drain) note(src *Source) {
+	n := named{d.ev.Tid, d.ev.Comm}
+	last := &d.noted[n.tid&15]
+	if *last == n {
+		return
 	}
+	threads := src.decoder.Threads
+	if threads != nil && threads.Inherits(n.tid) {
+		threads.Named(n.tid, Comm(src.decoder.Pid, n.tid))
+		src.decoder.FindThread(&d.ev)
+		n.comm = d.ev.Comm
+	}
+	*last = n
+	d.names[n.tid] = n.comm
 }
 
 func (d *Drain) show(r event.Record) error {
@@ -511,7 +521,7 @@ func (d *Drain) show(r event.Record) error {
 	}
 	src.recorded[r.Site()]++
 	if !src.Kernel {
-		d.note(named{d.ev.Tid, d.ev.Comm})
+		d.note(src)
 	}
 	switch {
 	case d.Max > 0 && d.shown+d.unshown >= d.Max:

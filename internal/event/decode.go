@@ -93,12 +93,27 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		ev.TimeNS = d.Clock.mono(&d.segment, stamp)
 	}
 	ev.Untimed = d.Stamps == ring.ClockNone
-	if d.Threads != nil {
-		if th, ok := d.thread(ev.Thread, stamp); ok {
-			ev.Tid, ev.Comm = th.Tid, th.Comm
-		}
-	}
+	d.findThread(ev, stamp)
 	return nil
+}
+
+// FindThread looks the thread of a decoded event up once more, because Threads has changed. (A record is decoded
+// once only: Elapsed changes its bytes.)
+func (d *Decoder) FindThread(ev *Event) {
+	stamp := ev.TSC
+	if ev.Overwritten {
+		stamp = d.Possible.To
+	}
+	d.findThread(ev, stamp)
+}
+
+func (d *Decoder) findThread(ev *Event, stamp uint64) {
+	if d.Threads == nil {
+		return
+	}
+	if th, ok := d.thread(ev.Thread, stamp); ok {
+		ev.Tid, ev.Comm = th.Tid, th.Comm
+	}
 }
 
 // decode changes the slot in the record.

@@ -23,7 +23,8 @@ type Threads struct {
 
 type owner struct {
 	Thread
-	from, to uint64 // TSC; to is forever while it lives
+	from, to  uint64 // TSC; to is forever while it lives
+	inherited bool   // the name is that of the thread that started it: see Named
 }
 
 const forever = ^uint64(0)
@@ -48,6 +49,51 @@ func (t *Threads) Born(tid int, tp uint64, comm string, tsc uint64) {
 	t.born(tid, tp, comm, tsc)
 }
 
+// Started is Born for a thread whose name is still the one of the thread that has started it: it usually sets its
+// own at once. Named corrects it.
+func (t *Threads) Started(tid int, tp uint64, comm string, tsc uint64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.born(tid, tp, comm, tsc)
+	if o := t.living(tid); o != nil {
+		o.inherited = true
+	}
+}
+
+// Inherits reports whether a living thread still has the name that it had at its birth because that has not
+// been read again.
+func (t *Threads) Inherits(tid int) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	o := t.living(tid)
+	return o != nil && o.inherited
+}
+
+// Named reports a name that was read after the birth of a thread. The first such name counts from the birth on.
+// Unknown threads are ignored, and those of which the name is known already.
+func (t *Threads) Named(tid int, comm string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	o := t.living(tid)
+	if o == nil || !o.inherited || comm == "" {
+		return
+	}
+	t.changes.Add(1)
+	o.inherited, o.Comm = false, comm
+}
+
+func (t *Threads) living(tid int) *owner {
+	tp, ok := t.byTid[tid]
+	if !ok {
+		return nil
+	}
+	owners := t.byTP[tp]
+	if n := len(owners); n > 0 && owners[n-1].Tid == tid && owners[n-1].to == forever {
+		return &owners[n-1]
+	}
+	return nil
+}
+
 func (t *Threads) born(tid int, tp uint64, comm string, tsc uint64) {
 	t.changes.Add(1)
 	if old, ok := t.byTid[tid]; ok && old != tp {
@@ -62,7 +108,7 @@ func (t *Threads) born(tid int, tp uint64, comm string, tsc uint64) {
 		last.to = min(last.to, tsc)
 	}
 	t.byTid[tid] = tp
-	owners = append(owners, owner{Thread{tid, comm}, tsc, forever})
+	owners = append(owners, owner{Thread: Thread{tid, comm}, from: tsc, to: forever})
 	slices.SortStableFunc(owners, func(a, b owner) int { return cmp.Compare(a.from, b.from) })
 	t.byTP[tp] = owners
 }

@@ -41,6 +41,35 @@ func TestThreads(t *testing.T) {
 	}
 }
 
+// The first name that is read after the birth of a thread is its name from the birth on; further ones come by Renamed.
+func TestThreadsNamed(t *testing.T) {
+	th := NewThreads()
+	th.Started(101, 0x2000, "parent", 50)
+	if !th.Inherits(101) {
+		t.Error("a new thread has a name of its own")
+	}
+	th.Named(101, "") // could not be read
+	th.Named(101, "a")
+	if th.Inherits(101) {
+		t.Error("the name has been read")
+	}
+	th.Named(101, "b")
+	th.Renamed(101, "c", 60)
+	th.Died(101, 80)
+	th.Named(101, "d")
+	th.Started(102, 0x2000, "parent", 100) // another thread at the same pointer
+	th.Named(102, "e")
+	for tsc, want := range map[uint64]string{50: "a", 59: "a", 60: "c", 80: "c", 100: "e"} {
+		if got, _ := th.Lookup(0x2000, tsc); got.Comm != want {
+			t.Errorf("at %d: %+v, want %s", tsc, got, want)
+		}
+	}
+	th.Named(999, "x")
+	if th.Inherits(999) {
+		t.Error("an unknown thread has a name")
+	}
+}
+
 func TestThreadsResolve(t *testing.T) {
 	th := NewThreads()
 	asked := 0

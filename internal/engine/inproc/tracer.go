@@ -120,9 +120,10 @@ func Note(threads *event.Threads, t process.ThreadEvent) {
 	switch t.Kind {
 	case process.ThreadBorn, process.ThreadMoved:
 		if t.FSBase != 0 {
-			threads.Born(t.TID, t.FSBase, t.Comm, tsc)
+			threads.Started(t.TID, t.FSBase, t.Comm, tsc)
 		}
 	case process.ThreadDied:
+		threads.Named(t.TID, t.Comm) // it is still there, at the start of its exit
 		threads.Died(t.TID, tsc)
 	}
 }
