@@ -30,6 +30,7 @@ type Reader struct {
 	sites uint64
 	sizes []uint32 // by site; 0 = not known
 	short []uint32 // by site: another size that records have; 0 = none
+	forms []form   // by site, of sizes
 	clock Clock
 	rings []ringReader
 }
@@ -58,7 +59,11 @@ func NewReader(s *Shared) *Reader {
 		sites: uint64(s.g.sites()),
 		sizes: make([]uint32, s.g.sites()),
 		short: make([]uint32, s.g.sites()),
+		forms: make([]form, s.g.sites()),
 		rings: make([]ringReader, s.g.Rings()),
+	}
+	for site := range r.forms {
+		r.forms[site] = noForm(uint32(site))
 	}
 	for cpu := range r.rings {
 		off := s.g.RingOffset(cpu)
@@ -78,7 +83,9 @@ func NewReader(s *Shared) *Reader {
 
 // SetSize sets the size of a site's records (Schema.RecordSize). A header with another size is damaged. Call it
 // before the site is armed.
-func (r *Reader) SetSize(site uint32, size int) { r.sizes[site] = uint32(size) }
+func (r *Reader) SetSize(site uint32, size int) {
+	r.sizes[site], r.forms[site] = uint32(size), formOf(site, uint32(size))
+}
 
 // SetShort sets a second size that records of the site may have (Schema.ShortSize); 0 means none. Call it
 // together with SetSize.
@@ -112,20 +119,18 @@ func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	if limit > rr.size || limit&7 != 0 {
 		return dst, rr.resync()
 	}
-	n, cleared, before := uint64(0), uint64(0), len(dst)
+	n, before := uint64(0), len(dst)
 	var size uint64
 	for n < limit {
-		size, dst = r.read(rr, rr.pos+n, limit-n, dst)
+		if size, dst = r.run(rr, rr.pos+n, limit-n, dst); size == 0 {
+			size, dst = r.read(rr, rr.pos+n, limit-n, dst)
+		}
 		if size == 0 || size == damaged {
 			break
 		}
+		rr.clear(n, n+size)
 		n += size
-		if rr.spare > 0 && (rr.pos+cleared)&(rr.size-1)+n-cleared >= rr.size {
-			rr.clear(cleared, n)
-			cleared = n
-		}
 	}
-	rr.clear(cleared, n)
 	rr.stats.Bytes += uint64(len(dst) - before)
 	if n > 0 || atomic.LoadUint64(rr.consumed) != rr.pos { // else the program overwrote it
 		rr.advance(n)

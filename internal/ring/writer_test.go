@@ -170,3 +170,17 @@ func (w *writer) write(cpu int, tsc, thread uint64, fields ...uint64) bool {
 	w.commit(r)
 	return true
 }
+
+// follow fills the sub-buffer behind the newest event with events that have no context of their own, as sequence A does.
+func (w *writer) follow(cpu int, fields []uint64) {
+	ring, size := w.l.Rings+uint64(cpu)*w.l.RingStride, EventHead+8*uint64(len(fields))
+	pos := *at(ring + RingReserved)
+	for ; -pos&(SubSize(w.l.RingSize)-1) >= size; pos += size {
+		event := ring + RingData + pos&(w.l.RingSize-1)
+		*at(event) = uint64(EventWord(w.l.SiteID, size, EventHead))<<32 | KindEvent<<WordKind | 1
+		for i, f := range fields {
+			*at(event + EventHead + 8*uint64(i)) = f
+		}
+	}
+	*at(ring + RingReserved) = pos
+}
