@@ -92,7 +92,7 @@ func run(args []string) int {
 	}
 	args, program := splitProgram(args)
 	var c cli
-	c.Trace.program, c.Gate.program, c.Run.named = program, program, program
+	c.Trace.program, c.Gate.program, c.Run.after = program, program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
 		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))

@@ -1,255 +1,176 @@
 package main
 
 import (
-	"context"
-	"errors"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
-	"os/signal"
-	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
-	"syscall"
-	"time"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
-	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/script/check"
-	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/source"
-	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
-// runCmd runs a script in bpftrace's language.
+// runCmd runs a script in bpftrace's language. Its flags are bpftrace's.
 type runCmd struct {
-	Args   []string `arg:"" optional:"" name:"file" help:"The script (- for standard input), then its positional parameters $1, $2, ...; all are parameters with -e. After --: its named parameters, --NAME=VALUE"`
-	Expr   string   `short:"e" name:"expression" placeholder:"SCRIPT" help:"The script itself"`
-	Format string   `short:"f" enum:"text,json" default:"text" help:"Output: text, or json (bpftrace's lines of JSON)"`
-	Output string   `short:"o" placeholder:"FILE" help:"Write the output to a file"`
-	Quiet  bool     `short:"q" help:"No messages of jalon's own"`
-	NoWarn bool     `name:"no-warnings" help:"No warnings of the checker"`
-	Debug  []string `short:"d" name:"stage" placeholder:"STAGE" help:"Print a stage of the script: ast (as parsed), expanded (macros replaced), types (of all expressions), maps"`
-	Dry    bool     `name:"dry-run" help:"Check the script and run nothing"`
-	Unsafe bool     `help:"Permit functions that change something: system, signal, override, write_user"`
+	Args      []string `arg:"" optional:"" name:"file" help:"The script (- for standard input), then its positional parameters $1, $2, ...; all are parameters with -e. After --: its named parameters --NAME=VALUE, then a program to start, with its arguments. With -l: what to list"`
+	Expr      string   `short:"e" name:"expression" placeholder:"SCRIPT" help:"The script itself"`
+	List      bool     `short:"l" help:"List probes that match 'PATTERN,...', or those of a script; types: 'struct NAME'. With -v, also their arguments"`
+	Cmd       string   `short:"c" placeholder:"CMD" help:"Start a program, which first runs when all probes are attached; when it ends the script ends, and the other way round"`
+	Pid       string   `short:"p" placeholder:"PID" help:"Only this process; the script ends with it"`
+	Format    string   `short:"f" enum:"text,json" default:"text" help:"Output: text, or json (bpftrace's lines of JSON)"`
+	Output    string   `short:"o" placeholder:"FILE" help:"Write the output to a file"`
+	Buffering string   `short:"B" enum:"line,full,none" default:"line" placeholder:"MODE" help:"When output is written: at the end of each line, when a buffer is full, or at once (none)"`
+	Quiet     bool     `short:"q" help:"No messages of jalon's own"`
+	Verbose   bool     `short:"v" help:"Report the steps; with -l, show the arguments of probes"`
+	Warnings  bool     `short:"k" name:"warnings" help:"Warn at run time also of missing elements of maps and of memory that cannot be read"`
+	NoWarn    bool     `name:"no-warnings" help:"No warnings"`
+	Debug     []string `short:"d" name:"debug" placeholder:"STAGE" help:"Print a stage of the script: ast (as parsed), expanded (macros replaced), types (of all expressions), maps; or all"`
+	Dry       bool     `name:"dry-run" help:"Check the script and run nothing"`
+	Unsafe    bool     `help:"Permit functions that change something: system, signal, override, write_user"`
+	Test      bool     `help:"Run the probes test:NAME and report which fail"`
+	Bench     bool     `help:"Run the probes bench:NAME and report their times"`
+	Filter    string   `name:"probe-filter" placeholder:"REGEX" help:"Only probes whose name matches"`
+	DebugDirs []string `name:"debuginfo" sep:":" placeholder:"DIR" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	USDTFile  bool     `name:"usdt-file-activation" help:"Static probes are activated in all processes that map their file"`
+	Version   bool     `short:"V" help:"Print the version of jalon and of the language"`
+	Info      bool     `help:"Print what this kernel and machine have for scripts"`
 
-	named []string // the part of the command line after --
+	after []string // the part of the command line after --
 }
 
-// Run checks and runs the script.
+// languageVersion is the version of bpftrace whose language scripts have.
+const languageVersion = "0.27"
+
+// Run runs the command. Its exit status is bpftrace's: that of exit(), 1 for any error.
 func (c *runCmd) Run() error {
+	err := c.run()
+	if err == nil {
+		return nil
+	}
+	if status := report(err); status != 2 {
+		return exitError{status}
+	}
+	return exitError{1}
+}
+
+func (c *runCmd) run() error {
+	switch {
+	case c.Version:
+		fmt.Fprintf(stdout, "jalon %s, the language of bpftrace v%s\n", version, languageVersion)
+		return nil
+	case c.Info:
+		return scriptInfo(stdout)
+	case c.Test && c.Bench:
+		return usageError("--test and --bench exclude each other")
+	case c.Warnings && c.NoWarn:
+		return usageError("-k and --no-warnings exclude each other")
+	}
+	target, err := c.target()
+	if err != nil {
+		return err
+	}
+	if c.List && c.Expr == "" {
+		if len(c.Args) > 1 {
+			return usageError("-l takes one pattern: 'PATTERN,...'")
+		}
+		if len(c.Args) == 0 || !isFile(c.Args[0]) {
+			return c.list(strings.Join(c.Args, ""), target.pid)
+		}
+	}
 	s, params, err := c.parse()
 	if err != nil {
 		return err
 	}
-	named, more := namedParams(c.named)
-	params = append(params, more...)
-	p, err := check.Check(s, check.Options{Params: params, Named: named, Unsafe: c.Unsafe, Source: source.Open(), Import: importFiles, Env: os.Environ()})
+	p, err := c.check(s, append(params, target.params...), target)
+	if e := c.stages(s, p); e != nil {
+		return e
+	}
+	if err != nil || len(c.Debug) > 0 {
+		return err
+	}
+	if err := c.known(p, target); err != nil {
+		return err
+	}
+	if c.List {
+		return c.listProgram(p, target.pid)
+	}
+	if c.Dry {
+		return nil
+	}
+	if err := c.selected(p); err != nil {
+		return err
+	}
+	return c.execute(p, target)
+}
+
+// check checks a script and prints its warnings.
+func (c *runCmd) check(s *script.Script, params []string, t target) (*check.Program, error) {
+	p, err := check.Check(s, check.Options{
+		Params: params, Named: t.named, Unsafe: c.Unsafe, Child: t.argv != nil, Process: t.argv != nil || t.pid != 0,
+		Source: source.Open(), Import: importFiles, Env: os.Environ(),
+	})
 	if !c.NoWarn {
 		for _, w := range p.Warnings {
 			fmt.Fprintln(stderr, w.Render("warning"))
 		}
 	}
-	if e := c.stages(s, p); e != nil {
-		return e
-	}
-	if err != nil || c.Dry || len(c.Debug) > 0 {
-		return err
-	}
-	for name := range named {
+	return p, err
+}
+
+// known refuses named parameters that the script does not ask for.
+func (c *runCmd) known(p *check.Program, t target) error {
+	for name := range t.named {
 		if !slices.Contains(p.Options, name) {
 			return usageError(fmt.Sprintf("the script has no parameter --%s; it has: %s", name, strings.Join(p.Options, ", ")))
 		}
 	}
-	if err := interp.Refuse(p); err != nil {
-		return err
-	}
-	return c.execute(p)
-}
-
-// parse reads and parses the script and returns its positional parameters.
-func (c *runCmd) parse() (*script.Script, []string, error) {
-	if c.Expr != "" {
-		s, err := script.Parse("-e", c.Expr)
-		return s, c.Args, err
-	}
-	if len(c.Args) == 0 {
-		return nil, nil, usageError("name a script to run, or write it with -e")
-	}
-	text, err := readScript(c.Args[0])
-	if err != nil {
-		return nil, nil, err
-	}
-	s, err := script.Parse(c.Args[0], string(text))
-	return s, c.Args[1:], err
-}
-
-// readScript reads a file, or standard input.
-func readScript(name string) ([]byte, error) {
-	const limit = 17 << 20
-	if name == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, limit))
-	}
-	return openfile.Read(name, limit)
-}
-
-// namedParams parses --NAME and --NAME=VALUE; what has another form is a positional parameter.
-func namedParams(args []string) (named map[string]string, params []string) {
-	named = map[string]string{}
-	for _, a := range args {
-		name, value, _ := strings.Cut(strings.TrimPrefix(a, "--"), "=")
-		if !strings.HasPrefix(a, "--") || name == "" {
-			params = append(params, a)
-			continue
-		}
-		named[name] = value
-	}
-	return named, params
-}
-
-// importFiles reads the files of an import, relative to the file that imports it.
-func importFiles(from, path string) ([]check.Imported, error) {
-	if !filepath.IsAbs(path) {
-		path = filepath.Join(filepath.Dir(from), path)
-	}
-	names := []string{path}
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil, err
-	}
-	dir := filepath.Dir(path)
-	if st.IsDir() {
-		dir, names = path, nil
-		for _, pattern := range []string{"*.bt", "*.h", "*.bpf.c"} {
-			found, err := filepath.Glob(filepath.Join(path, pattern))
-			if err != nil {
-				return nil, err
-			}
-			names = append(names, found...)
-		}
-		slices.Sort(names)
-	}
-	if d, err := os.Stat(dir); err != nil {
-		return nil, err
-	} else if d.Mode()&0o002 != 0 {
-		return nil, fmt.Errorf("everybody can write to the directory %s", dir)
-	}
-	var out []check.Imported
-	for _, name := range names {
-		text, err := readScript(name)
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, check.Imported{Name: name, Text: string(text)})
-	}
-	return out, nil
-}
-
-// stages prints what -d asks for.
-func (c *runCmd) stages(s *script.Script, p *check.Program) error {
-	typed := func(n script.Node) string {
-		if x, ok := n.(script.Expr); ok && p.Types[x] != nil && p.Types[x].Kind != types.None {
-			return p.Types[x].String()
-		}
-		return ""
-	}
-	for _, stage := range c.Debug {
-		switch stage {
-		case "ast":
-			fmt.Fprint(stdout, script.Dump(s, nil))
-		case "expanded", "types":
-			note := typed
-			if stage == "expanded" {
-				note = nil
-			}
-			for _, pr := range p.Probes {
-				fmt.Fprint(stdout, script.Dump(pr.Probe.Expanded(pr.Pred, pr.Body), note))
-			}
-		case "maps":
-			for _, m := range p.Maps {
-				if m.Scalar {
-					fmt.Fprintf(stdout, "%s %s\n", m.Name, m.Value)
-				} else {
-					fmt.Fprintf(stdout, "%s[%s] %s\n", m.Name, m.Key, m.Value)
-				}
-			}
-		default:
-			return usageError(fmt.Sprintf("there is no stage %q; there are ast, expanded, types and maps", stage))
-		}
-	}
 	return nil
 }
 
-// execute runs a script whose probes run in jalon itself.
-func (c *runCmd) execute(p *check.Program) error {
-	var out io.Writer = stdout
-	if c.Output != "" {
-		f, err := openfile.Create(c.Output)
+// selected removes the probes that --probe-filter leaves out, and reports a script of which nothing can happen.
+func (c *runCmd) selected(p *check.Program) error {
+	if c.Filter != "" {
+		re, err := regexp.Compile(c.Filter)
 		if err != nil {
-			return err
+			return usageError(fmt.Sprintf("--probe-filter: %v", err))
 		}
-		defer f.Close()
-		out = f
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	sig, usr1 := make(chan os.Signal, 1), make(chan struct{}, 1)
-	signal.Notify(sig, syscall.SIGUSR1)
-	defer signal.Stop(sig)
-	go func() {
-		for range sig {
-			usr1 <- struct{}{}
-		}
-	}()
-	m := interp.New(p, interp.Options{
-		Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet,
-		Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),
-		System: func(command string) ([]byte, error) { return shell(ctx, command) },
-	})
-	if !c.Quiet {
-		m.Attached()
-	}
-	err := m.Loop(ctx, usr1)
-	m.End()
-	if err != nil {
-		return err
-	}
-	if p.Config.Bool("print_maps_on_exit") {
-		m.PrintMaps()
-	}
-	if !c.NoWarn {
-		for _, l := range m.Lost() {
-			fmt.Fprintln(stderr, "jalon: warning:", l)
+		for _, pr := range p.Probes {
+			pr.Places = slices.DeleteFunc(slices.Clone(pr.Places), func(pl *script.Place) bool {
+				return pl.Provider.Name != "begin" && pl.Provider.Name != "end" && !re.MatchString(pl.Point.Text)
+			})
 		}
 	}
-	if _, status := m.Ended(); status != 0 {
-		return exitError{status & 0xff}
+	found := map[string]int{}
+	for _, pr := range p.Probes {
+		for _, pl := range pr.Places {
+			found[pl.Provider.Name]++
+		}
+	}
+	want, others := "", len(found)
+	switch {
+	case c.Test:
+		want = "test"
+	case c.Bench:
+		want = "bench"
+	default:
+		if _, has := found["test"]; has {
+			others--
+		}
+		if _, has := found["bench"]; has {
+			others--
+		}
+	}
+	switch {
+	case want != "" && found[want] == 0:
+		return usageError(fmt.Sprintf("the script has no probes %s:NAME", want))
+	case want == "" && others == 0 && found["test"] > 0:
+		return usageError("the script has only tests: run them with --test")
+	case want == "" && others == 0 && found["bench"] > 0:
+		return usageError("the script has only benchmarks: run them with --bench")
+	case want == "" && others == 0:
+		return usageError("the script has no probes to attach")
 	}
 	return nil
-}
-
-// clock reads one of the kernel's clocks.
-func clock(id int32) func() uint64 {
-	return func() uint64 {
-		var ts unix.Timespec
-		if err := unix.ClockGettime(id, &ts); err != nil {
-			return 0
-		}
-		return uint64(ts.Nano())
-	}
-}
-
-// shell runs a command and returns its output.
-func shell(ctx context.Context, command string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "/bin/sh", "-c", command)
-	cmd.Stderr = stderr
-	out, err := cmd.Output()
-	var status *exec.ExitError
-	if err != nil && !errors.As(err, &status) { // its status is the command's own affair
-		return out, fmt.Errorf("running a command of the script: %w", err)
-	}
-	return out, nil
 }

@@ -200,3 +200,13 @@ func (k *Kernel) nearest(prefix, name string, kinds ...raw.Kind) []string {
 	}
 	return debuginfo.Nearest(name, list, 5)
 }
+
+// TypeNames lists the names of the kernel's types with a tag (struct, union, enum), sorted.
+func (k *Kernel) TypeNames(tag string) ([]string, error) {
+	for kind, w := range kindWords {
+		if w == tag {
+			return k.list([]*unit{k.base}, "", "*", tagKinds[kind]...)
+		}
+	}
+	return nil, fmt.Errorf("%q is not the tag of types", tag)
+}

@@ -73,15 +73,16 @@ var Providers = []*Provider{
 	{Name: "usdt", Aliases: []string{"U"}, Forms: []string{"BINARY:[NAMESPACE:]PROBE"}, Args: "argN", User: true, Doc: "a static probe of a program or library", min: 1, max: 3, parse: static},
 	{Name: "profile", Aliases: []string{"p"}, Forms: []string{"DURATION", "us:N", "ms:N", "s:N", "hz:N"}, Timer: true, Doc: "a timer on each CPU", min: 1, max: 2, parse: timer},
 	{Name: "interval", Aliases: []string{"i"}, Forms: []string{"DURATION", "us:N", "ms:N", "s:N", "hz:N"}, Timer: true, Doc: "a timer on one CPU", min: 1, max: 2, parse: timer},
-	{Name: "software", Aliases: []string{"s"}, Forms: []string{"EVENT[:COUNT]"}, Doc: "a software event of perf_event_open: every COUNT-th", min: 1, max: 2, parse: counted(softwareEvents, "software event")},
-	{Name: "hardware", Aliases: []string{"h"}, Forms: []string{"EVENT[:COUNT]"}, Doc: "a hardware event of perf_event_open: every COUNT-th", min: 1, max: 2, parse: counted(hardwareEvents, "hardware event")},
+	{Name: "software", Aliases: []string{"s"}, Forms: []string{"EVENT[:COUNT]"}, Doc: "a software event of perf_event_open: every COUNT-th", min: 1, max: 2, parse: counted(SoftwareEvents, "software event")},
+	{Name: "hardware", Aliases: []string{"h"}, Forms: []string{"EVENT[:COUNT]"}, Doc: "a hardware event of perf_event_open: every COUNT-th", min: 1, max: 2, parse: counted(HardwareEvents, "hardware event")},
 	{Name: "watchpoint", Aliases: []string{"w"}, Forms: []string{"ADDRESS:LENGTH:MODE"}, Doc: "LENGTH (1, 2, 4, 8) bytes of memory are read (r), written (w) or executed (x)", min: 3, max: 3, parse: watch},
 	{Name: "iter", Aliases: []string{"it"}, Forms: []string{"NAME[:PIN]"}, Doc: "once for each object of the kernel of a kind (task, task_file, task_vma, ...)", min: 1, max: 2, parse: iterator},
 }
 
+// SoftwareEvents and HardwareEvents are the events of perf_event_open that have names.
 var (
-	softwareEvents = strings.Fields("alignment-faults bpf-output context-switches cs cpu-clock cpu cpu-migrations dummy emulation-faults major-faults minor-faults page-faults faults task-clock")
-	hardwareEvents = strings.Fields("backend-stalls branch-instructions branches branch-misses bus-cycles cache-misses cache-references cpu-cycles cycles frontend-stalls instructions ref-cycles")
+	SoftwareEvents = strings.Fields("alignment-faults bpf-output context-switches cs cpu-clock cpu cpu-migrations dummy emulation-faults major-faults minor-faults page-faults faults task-clock")
+	HardwareEvents = strings.Fields("backend-stalls branch-instructions branches branch-misses bus-cycles cache-misses cache-references cpu-cycles cycles frontend-stalls instructions ref-cycles")
 )
 
 // FindProvider returns the kind with a name or alias; names may be in upper case, aliases may not.

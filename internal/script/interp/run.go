@@ -104,7 +104,11 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 func (m *Machine) Attached() {
 	n := 0
 	for _, pr := range m.p.Probes {
-		n += len(pr.Places)
+		for _, pl := range pr.Places {
+			if pl.Provider.Name != "test" && pl.Provider.Name != "bench" {
+				n++
+			}
+		}
 	}
 	switch {
 	case m.opts.JSON:

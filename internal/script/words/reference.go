@@ -52,7 +52,14 @@ addition jalon has floating-point literals and values, and variables of a progra
 ` + "`uprobe`" + `.
 
     jalon run script.bt arg1 -- --name=value       jalon run -e 'begin { printf("%d\n", 42); }'
-    jalon run --dry-run script.bt                  jalon run -d types script.bt    (ast, expanded, types, maps)
+    jalon run -c 'program args' script.bt          jalon run script.bt arg1 -- program args
+    jalon run -p 1234 script.bt                    jalon run -l 'tracepoint:sched:*'    (-lv: with arguments)
+    jalon run --dry-run script.bt                  jalon run -d types script.bt    (ast, expanded, types, maps, all)
+
+The flags and exit statuses are bpftrace's (` + "`jalon run --help`" + `): the status of exit(), 1 for any error. What follows
+` + "`--`" + ` are named parameters, then a program to start, which runs on when the script ends; a program of -c is ended
+with it. Ctrl-C ends a script and prints its maps. A file that begins with ` + "`#!/usr/bin/env -S jalon run`" + ` is a program.
+Settings can be given in the environment, as BPFTRACE_ and the setting's name in upper case.
 
 ` + "`jalon run`" + ` checks whole scripts in this language. So far it runs those whose probes are begin, end, interval and
 self, in jalon itself; it refuses to start others and names what is missing.
