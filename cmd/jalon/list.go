@@ -24,6 +24,8 @@ type listCmd struct {
 	Kinds   bool     `help:"List the kinds of places: notation, meaning, and names for expressions"`
 	Tactics bool     `help:"Show the tactic for each site, and why no better one is possible"`
 	Debug   []string `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
+
+	program []string // after --, as for the other commands
 }
 
 // Run lists.
@@ -40,6 +42,9 @@ func (c *listCmd) Run() error {
 			return err
 		}
 		return c.process(w, mods)
+	}
+	if len(c.program) > 0 {
+		c.Args = append(c.program[:len(c.program):len(c.program)], c.Args...)
 	}
 	if len(c.Args) == 0 {
 		return usageError("name a file to list, or a process with -p PID")
@@ -66,6 +71,9 @@ func (c *listCmd) Run() error {
 	n := 0
 	for _, p := range patterns {
 		n += c.functions(w, in, p)
+	}
+	if n == 0 && len(c.Args) == 1 {
+		return fmt.Errorf("%s has no symbols (it is stripped). Addresses are places too: jalon trace '*0xADDRESS' -- %s; so are functions of libraries that it calls", path, path)
 	}
 	if n == 0 {
 		return fmt.Errorf("%s has no function %s", path, strings.Join(patterns, ", "))

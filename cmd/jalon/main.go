@@ -90,9 +90,9 @@ func run(args []string) int {
 	if len(args) > 0 && args[0] == "gdbserver" {
 		return gdbserver(args[1:])
 	}
-	args, program := splitProgram(args)
+	args, program := splitProgram(withoutAlias(args))
 	var c cli
-	c.Trace.program, c.Gate.program, c.Run.after = program, program, program
+	c.Trace.program, c.Gate.program, c.Run.after, c.List.program = program, program, program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
 		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
@@ -102,8 +102,14 @@ func run(args []string) int {
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
+	if text := guessCommand(parser.Model, args); text != "" {
+		return report(usageError(text))
+	}
 	ctx, err := parser.Parse(flagsFirst(parser.Model, args))
 	if err != nil {
+		if text := guessPid(args); text != "" {
+			return report(usageError(text))
+		}
 		fmt.Fprintf(stderr, "jalon: %v\n", err)
 		return 2
 	}

@@ -63,6 +63,9 @@ func (c *traceCmd) Run() error {
 	if len(c.program) > 0 && c.Pid != 0 {
 		return usageError("name a program to start after --, or a process with -p PID, not both")
 	}
+	if text := guessPlaces(c.Places, c.program, c.Pid); text != "" {
+		return usageError(text)
+	}
 	tps, err := c.tracepoints()
 	if err != nil {
 		return err
@@ -70,6 +73,7 @@ func (c *traceCmd) Run() error {
 	if err := c.refuseProgramPlaces(tps); err != nil {
 		return err
 	}
+	c.hintsBefore(tps)
 	out, closeOut, err := c.open()
 	if err != nil {
 		return err
@@ -262,6 +266,7 @@ func (c *traceCmd) finish(res *jalon.Result) error {
 	if err := w.Flush(); err != nil {
 		return err
 	}
+	c.hintsAfter(res)
 	return statusError(res)
 }
 

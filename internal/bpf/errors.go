@@ -41,6 +41,7 @@ type rule struct {
 	when   func(*Kernel, *attempt) bool
 	words  func(*Kernel, *attempt) string
 	remedy string
+	advise func(*Kernel) string // a remedy that depends on the kernel, instead
 }
 
 func (r *rule) fits(k *Kernel, err error, a *attempt) bool {
@@ -65,7 +66,11 @@ func (k *Kernel) explain(err error, a *attempt) *fail.Error {
 	}
 	for i := range rules {
 		if r := &rules[i]; r.fits(k, err, a) {
-			return &fail.Error{Op: a.op, Err: fail.Explain(r.words(k, a), err), Remedy: r.remedy}
+			remedy := r.remedy
+			if r.advise != nil {
+				remedy = r.advise(k)
+			}
+			return &fail.Error{Op: a.op, Err: fail.Explain(r.words(k, a), err), Remedy: remedy}
 		}
 	}
 	return &fail.Error{Op: a.op, Err: err}
@@ -84,12 +89,13 @@ var (
 
 // Texts used more than once.
 const (
-	noStep        = "the kernel cannot put a probe on this instruction (a breakpoint, no valid instruction, or one that cannot be stepped)"
-	remedyStep    = "probe the next or the previous instruction"
-	noUprobe      = "the kernel inserts no probe here: the offset is outside the file, or the file cannot be mapped for execution"
-	remedyRoot    = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep)"
-	remedyKprobes = "use tracepoint:, rawtracepoint: or fentry: places, or a kernel built with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS"
-	remedyFentry  = "use kprobe: where kprobes are there, or tracepoint: and rawtracepoint: places"
+	noStep     = "the kernel cannot put a probe on this instruction (a breakpoint, no valid instruction, or one that cannot be stepped)"
+	remedyStep = "probe the next or the previous instruction"
+	noUprobe   = "the kernel inserts no probe here: the offset is outside the file, or the file cannot be mapped for execution"
+	remedyRoot = "run jalon as root, or give it CAP_BPF and CAP_PERFMON (setcap cap_bpf,cap_perfmon+ep)"
+
+	remedyEvents = "use tracepoint: or rawtracepoint: places (jalon list 'tracepoint:*')"
+	buildKprobes = "a kernel built with CONFIG_KPROBES and CONFIG_KPROBE_EVENTS has kprobes"
 )
 
 // Errors of this package's own checks.
@@ -103,11 +109,27 @@ var (
 
 func lacksCaps(k *Kernel, _ *attempt) bool { return k.features.missingCaps() != "" }
 
+// remedyKprobes is what helps on a kernel without kprobes. It names fentry only if this kernel has it.
+func remedyKprobes(k *Kernel) string {
+	if k.Fentry().OK {
+		return "use fentry: and fexit: places"
+	}
+	return remedyEvents + "; " + buildKprobes
+}
+
+// remedyFentry is what helps on a kernel without fentry. It names kprobes only if this kernel has them.
+func remedyFentry(k *Kernel) string {
+	if k.features.Kprobe.OK {
+		return "use kprobe: and kretprobe: places"
+	}
+	return remedyEvents + "; this kernel has no kprobes either"
+}
+
 func noBTF(k *Kernel, _ *attempt) bool { return !k.features.BTF.OK }
 
 // The rules are ordered from the particular to the general.
 var rules = []rule{
-	{is: errNoProbePMU, kinds: []Kind{Kprobe, Kretprobe}, words: say("this kernel has no kprobes"), remedy: remedyKprobes},
+	{is: errNoProbePMU, kinds: []Kind{Kprobe, Kretprobe}, words: say("this kernel has no kprobes"), advise: remedyKprobes},
 	{
 		is: errNoProbePMU, kinds: uprobeKinds, words: say("this kernel has no uprobes by file descriptor (Linux 4.17)"),
 		remedy: "trace inside the process (uprobe: without --all)",
@@ -135,7 +157,7 @@ var rules = []rule{
 	},
 	{
 		is: unix.EPERM, kinds: []Kind{Fentry, Fexit}, words: say("this kernel refuses fentry and fexit to everyone (EPERM before the verifier, with all capabilities there)"),
-		remedy: remedyFentry,
+		advise: remedyFentry,
 	},
 	{
 		is: unix.EPERM, words: say("not permitted although the capabilities are there (a security module, or another user namespace)"),
@@ -152,7 +174,7 @@ var rules = []rule{
 		is: errNoType, kinds: []Kind{Fentry, Fexit}, words: unknownName,
 		remedy: "it may be inlined, or renamed by the compiler (NAME.isra.0); see jalon list 'fentry:*'",
 	},
-	{is: ebpf.ErrNotSupported, kinds: []Kind{Fentry, Fexit}, words: say("this kernel cannot attach to this function's entry or return"), remedy: remedyFentry},
+	{is: ebpf.ErrNotSupported, kinds: []Kind{Fentry, Fexit}, words: say("this kernel cannot attach to this function's entry or return"), advise: remedyFentry},
 	{is: errNoCookie, words: say("this kernel has no cookies for this kind of place"), remedy: "load a program for each place"},
 	{is: errNoTracefs, words: say("tracefs is not mounted"), remedy: "mount -t tracefs tracefs /sys/kernel/tracing"},
 

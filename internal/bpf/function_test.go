@@ -128,7 +128,7 @@ func TestFunctionErrors(t *testing.T) {
 	if !k.Features().Kprobe.OK {
 		for _, kind := range []Kind{Kprobe, Kretprobe} {
 			target := Target{Kind: kind, Symbol: "vfs_read"}
-			wantError(t, attempt(target), "attach to "+kind.String()+":vfs_read: this kernel has no kprobes; "+remedyKprobes)
+			wantError(t, attempt(target), "attach to "+kind.String()+":vfs_read: this kernel has no kprobes; "+remedyKprobes(k))
 		}
 	} else {
 		wantError(t, attempt(kprobe), "attach to kprobe:no_such_function: the kernel has no function no_such_function; see /proc/kallsyms: it may be inlined, or renamed by the compiler (NAME.isra.0)")
@@ -148,7 +148,7 @@ func TestFunctionErrors(t *testing.T) {
 			if !errors.Is(err, unix.EPERM) {
 				t.Errorf("fentry is missing without EPERM: %v", err)
 			}
-			wantError(t, err, "load the program for "+kind.String()+":vfs_read: this kernel refuses fentry and fexit to everyone (EPERM before the verifier, with all capabilities there); "+remedyFentry)
+			wantError(t, err, "load the program for "+kind.String()+":vfs_read: this kernel refuses fentry and fexit to everyone (EPERM before the verifier, with all capabilities there); "+remedyFentry(k))
 		}
 	}
 	wantError(t, attempt(fentry), "load the program for fentry:no_such_function: the kernel has no function no_such_function; it may be inlined, or renamed by the compiler (NAME.isra.0); see jalon list 'fentry:*'")

@@ -108,7 +108,7 @@ func (k *Kernel) Fentry() Fact {
 		if errors.Is(err, unix.EPERM) {
 			no = "fentry and fexit are refused (EPERM)"
 		}
-		k.fentry = fact("fentry", err, "programs attach to the entry and return of kernel functions (fentry, fexit)", no, remedyFentry)
+		k.fentry = fact("fentry", err, "programs attach to the entry and return of kernel functions (fentry, fexit)", no, remedyFentry(k))
 	})
 	return k.fentry
 }
@@ -137,7 +137,7 @@ func probeSources(k *Kernel) {
 		return nil
 	}
 	f := &k.features
-	f.Kprobe = fact("kprobes", source("kprobe"), "the kernel has kprobes", "this kernel has no kprobes", remedyKprobes)
+	f.Kprobe = fact("kprobes", source("kprobe"), "the kernel has kprobes", "this kernel has no kprobes", buildKprobes)
 	f.Uprobe = fact("uprobes", source("uprobe"), "the kernel has uprobes", "this kernel has no uprobes by file descriptor (Linux 4.17, CONFIG_UPROBE_EVENTS)", "trace inside the process (uprobe: without --all)")
 	f.Counters = fact("hardware counters", source("cpu"), "the CPU has counters", "the CPU has no counters (a virtual machine often has none)", "use software: and profile: places")
 }

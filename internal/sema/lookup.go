@@ -3,6 +3,7 @@ package sema
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -63,15 +64,66 @@ func (lk *lookup) failName(name string, span lang.Span, err error) {
 	if f := lk.in.Scope.FuncName(); f != "" {
 		where = " in " + f
 	}
-	lk.failNotFound(span, fmt.Sprintf("no variable %q%s", name, where), err, lk.namesInScope()...)
+	msg := fmt.Sprintf("no variable %q%s", name, where)
+	if lk.brief {
+		lk.fail(span, msg, "")
+	}
+	hint := lk.membersNamed(name)
+	if hint == "" && len(name) > 2 { // every short name resembles others
+		hint = notFoundHint(err, lk.namesInScope()...)
+	}
+	if hint == "" {
+		hint = lk.visible()
+	}
+	lk.fail(span, msg, hint)
+}
+
+// membersNamed returns a hint if variables in scope have a member of that name.
+func (lk *lookup) membersNamed(name string) string {
+	var list []string
+	for _, v := range lk.variablesInScope() {
+		if v.Type == nil {
+			continue
+		}
+		t, access := v.Type.Strip(), "."
+		if t.Kind == ctype.Pointer || t.Kind == ctype.Reference {
+			if t.Kind == ctype.Pointer {
+				access = "->"
+			}
+			t = t.Elem.Strip()
+		}
+		if t == nil || !isRecord(t) {
+			continue
+		}
+		if _, ok := findField(t, name); ok {
+			list = append(list, v.Name+access+name)
+		}
+	}
+	return didYouMean(list)
+}
+
+// visible lists the variables in scope, if there are few.
+func (lk *lookup) visible() string {
+	const most = 12
+	names := lk.namesInScope()
+	more := ""
+	if len(names) > most {
+		names, more = names[:most], ", ..."
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	return "variables here: " + strings.Join(names, ", ") + more
+}
+
+func (lk *lookup) variablesInScope() []*debuginfo.Variable {
+	return append(slices.Clone(lk.in.Scope.Args()), lk.in.Scope.Locals()...)
 }
 
 func (lk *lookup) namesInScope() []string {
 	var names []string
-	for _, list := range [][]*debuginfo.Variable{lk.in.Scope.Args(), lk.in.Scope.Locals()} {
-		for _, v := range list {
-			names = append(names, v.Name)
-		}
+	for _, v := range lk.variablesInScope() {
+		names = append(names, v.Name)
 	}
 	return names
 }

@@ -38,25 +38,28 @@ func (rp *report) warn(span lang.Span, msg, hint string) {
 }
 
 // failNotFound reports a name that means nothing here, with the nearest names.
-func (rp *report) failNotFound(span lang.Span, msg string, err error, more ...string) {
-	var nf *debuginfo.NotFoundError
-	hint := ""
+func (rp *report) failNotFound(span lang.Span, msg string, err error) {
 	if rp.brief {
 		rp.fail(span, msg, "")
 	}
-	if errors.As(err, &nf) {
-		_ = nf.Why()
-		hint = didYouMean(nf.Nearest)
-		if hint == "" {
-			hint = didYouMean(lang.Nearest(nf.Name, more, 3))
+	rp.fail(span, msg, notFoundHint(err))
+}
+
+// notFoundHint returns the names nearest to the one that was not found, also of those in more.
+func notFoundHint(err error, more ...string) string {
+	var nf *debuginfo.NotFoundError
+	if !errors.As(err, &nf) {
+		if err == nil {
+			return ""
 		}
-		if nf.Hint != "" {
-			hint = join(hint, nf.Hint)
-		}
-	} else if err != nil {
-		hint = err.Error()
+		return err.Error()
 	}
-	rp.fail(span, msg, hint)
+	_ = nf.Why()
+	hint := didYouMean(nf.Nearest)
+	if hint == "" {
+		hint = didYouMean(lang.Nearest(nf.Name, more, 3))
+	}
+	return join(hint, nf.Hint)
 }
 
 func join(a, b string) string {

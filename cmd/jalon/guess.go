@@ -1,0 +1,201 @@
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"regexp"
+	"sort"
+	"strconv"
+	"strings"
+
+	"github.com/alecthomas/kong"
+
+	"github.com/jalon-trace/jalon/internal/openfile"
+)
+
+// Command lines as users of other tools type them first. Each function returns what to type instead, or "".
+
+// aliases are words in place of a subcommand that other tools understand.
+var aliases = map[string][]string{
+	"help": {"--help"}, "-V": {"version"}, "--version": {"version"}, "-version": {"version"},
+}
+
+// withoutAlias replaces the first argument if it is an alias. "help COMMAND" is "COMMAND --help".
+func withoutAlias(args []string) []string {
+	if len(args) == 2 && args[0] == "help" {
+		return []string{args[1], "--help"}
+	}
+	if len(args) > 0 && aliases[args[0]] != nil {
+		return append(aliases[args[0]][:1:1], args[1:]...)
+	}
+	return args
+}
+
+// guessCommand explains a first argument that is not a subcommand.
+func guessCommand(app *kong.Application, args []string) string {
+	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
+		return ""
+	}
+	var names []string
+	for _, n := range app.Children {
+		if n.Name == args[0] {
+			return ""
+		}
+		names = append(names, n.Name)
+	}
+	switch kindOfFile(args[0]) {
+	case aProgram:
+		return fmt.Sprintf("%s is a program. To trace a function of it: jalon trace FUNCTION -- %s; to list its functions: jalon list %s",
+			args[0], strings.Join(args, " "), args[0])
+	case aScript:
+		return fmt.Sprintf("%s is a script. To run it: jalon run %s", args[0], args[0])
+	}
+	return fmt.Sprintf("there is no command %q; the commands are %s. To trace a place: jalon trace %s ...", args[0], strings.Join(names, ", "), quoted(args[0]))
+}
+
+// guessPlaces explains arguments in the list of places that are not places.
+func guessPlaces(places, program []string, pid int) string {
+	for i, text := range places {
+		if text == "if" && i > 0 && i+1 < len(places) {
+			return fmt.Sprintf("a place and its condition are one argument: %s", quoted(places[i-1]+" if "+places[i+1]))
+		}
+		switch kindOfFile(text) {
+		case aScript:
+			return fmt.Sprintf("%s is a script. To run it: jalon run %s", text, text)
+		case aProgram:
+			if len(program) == 0 && pid == 0 {
+				return fmt.Sprintf("%s is a program. To start and trace it: jalon trace %s -- %s", text, placesBefore(places[:i]), strings.Join(places[i:], " "))
+			}
+			return fmt.Sprintf("%s is a file, not a place. For a function of it: %s", text, quoted("uprobe:"+text+":FUNCTION"))
+		}
+		if full := kernelEvent(text); full != "" {
+			return fmt.Sprintf("an event of the kernel is written %s", quoted(full))
+		}
+	}
+	return ""
+}
+
+func placesBefore(list []string) string {
+	if len(list) == 0 {
+		return "FUNCTION"
+	}
+	var out []string
+	for _, p := range list {
+		out = append(out, quoted(p))
+	}
+	return strings.Join(out, " ")
+}
+
+// kernelEvent returns the place of an event that is written as perf writes it, SUBSYSTEM:EVENT, or "".
+func kernelEvent(text string) string {
+	place, rest, _ := strings.Cut(text, " ")
+	subsystem, event, two := strings.Cut(place, ":")
+	if !two || !eventName.MatchString(subsystem) || !eventName.MatchString(event) {
+		return ""
+	}
+	for _, root := range []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
+		if _, err := os.Stat(filepath.Join(root, "events", subsystem, event, "id")); err == nil {
+			return strings.TrimSpace("tracepoint:" + place + " " + rest)
+		}
+	}
+	if subsystem == "syscalls" || subsystem == "sched" { // where tracefs cannot be read
+		return strings.TrimSpace("tracepoint:" + place + " " + rest)
+	}
+	return ""
+}
+
+var eventName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+
+// guessPid explains -p with the name of a program.
+func guessPid(args []string) string {
+	for i, a := range args {
+		name, attached := strings.CutPrefix(a, "--pid=")
+		switch {
+		case attached:
+		case a != "-p" && a != "--pid":
+			continue
+		case i+1 == len(args):
+			return "-p needs the id of a process: -p PID (pidof NAME prints it)"
+		default:
+			name = args[i+1]
+		}
+		if _, err := strconv.Atoi(name); err == nil {
+			continue
+		}
+		return pidOf(name)
+	}
+	return ""
+}
+
+// pidOf names the processes with a name.
+func pidOf(name string) string {
+	const most = 8
+	var ids []int
+	dirs, _ := filepath.Glob("/proc/[0-9]*/comm")
+	for _, file := range dirs {
+		b, err := os.ReadFile(file)
+		if err != nil || !sameComm(strings.TrimSuffix(string(b), "\n"), filepath.Base(name)) {
+			continue
+		}
+		if id, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && id != os.Getpid() {
+			ids = append(ids, id)
+		}
+	}
+	sort.Ints(ids)
+	switch {
+	case len(ids) == 0:
+		return fmt.Sprintf("-p needs the id of a process, and no process has the name %q", name)
+	case len(ids) == 1:
+		return fmt.Sprintf("-p needs the id of a process: -p %d is %s", ids[0], name)
+	}
+	more := ""
+	if len(ids) > most {
+		ids, more = ids[:most], ", ..."
+	}
+	return fmt.Sprintf("-p needs the id of one process; %s has %s%s", name, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]"), more)
+}
+
+// sameComm compares with what the kernel keeps of a name: its first 15 bytes.
+func sameComm(comm, name string) bool { return comm == name || len(name) > 15 && comm == name[:15] }
+
+type fileKind uint8
+
+const (
+	anything fileKind = iota
+	aProgram
+	aScript // in bpftrace's language
+)
+
+// kindOfFile says what a file is that was named in place of something else. Only names with a slash or a suffix
+// count: a function may have the name of a file.
+func kindOfFile(name string) fileKind {
+	if strings.HasSuffix(name, ".bt") {
+		return aScript
+	}
+	if !strings.Contains(name, "/") || strings.ContainsAny(name, " :*@") {
+		return anything
+	}
+	f, err := openfile.Regular(name)
+	if err != nil {
+		return anything
+	}
+	defer f.Close()
+	head := make([]byte, 4)
+	if _, err := io.ReadFull(f, head); err == nil && bytes.Equal(head, []byte("\x7fELF")) {
+		return aProgram
+	}
+	return anything
+}
+
+// quoted writes an argument as a shell takes it.
+func quoted(s string) string {
+	if plainArgument.MatchString(s) {
+		return s
+	}
+	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
+}
+
+var plainArgument = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)

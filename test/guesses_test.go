@@ -1,0 +1,64 @@
+package test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestGuesses: command lines that users of other tools type first are answered with what to type.
+func TestGuesses(t *testing.T) {
+	prog := compile(t, "gcc", "threads.c", "-g", "-O2", "-pthread")
+	stripped := filepath.Join(t.TempDir(), "stripped")
+	run(t, "strip", "-o", stripped, prog)
+	script := filepath.Join(t.TempDir(), "start.sh")
+	if err := os.WriteFile(script, []byte("#!/bin/sh\nexit 0\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Chmod(script, 0o700); err != nil { //nolint:gosec // it is executed
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		args   []string
+		status int
+		want   string
+	}{
+		{[]string{prog}, 2, "jalon trace FUNCTION -- " + prog},
+		{[]string{"trace", prog}, 2, "jalon trace FUNCTION -- " + prog},
+		{[]string{"trace", "main", prog, "5"}, 2, "jalon trace main -- " + prog + " 5"},
+		{[]string{"trace", prog, "--", prog}, 2, "uprobe:" + prog + ":FUNCTION"},
+		{[]string{"trace", "sched:sched_switch"}, 2, "tracepoint:sched:sched_switch"},
+		{[]string{"trace", "sched:sched_switch if prev_pid > 1"}, 2, "'tracepoint:sched:sched_switch if prev_pid > 1'"},
+		{[]string{"trace", "work", "-p"}, 2, "pidof NAME"},
+		{[]string{"trace", "work", "-p", "no-such-name"}, 2, `no process has the name "no-such-name"`},
+		{[]string{"trace", "work", "--pid=no-such-name"}, 2, `no process has the name "no-such-name"`},
+		{[]string{"trace", "work", "if", "i > 3", "--", prog}, 2, "'work if i > 3'"},
+		{[]string{"trace", "tool.bt"}, 2, "jalon run tool.bt"},
+		{[]string{"tool.bt"}, 2, "jalon run tool.bt"},
+		{[]string{"tarce"}, 2, "the commands are trace, run"},
+		{[]string{"--version"}, 0, "jalon"},
+		{[]string{"help"}, 0, "Usage: jalon <command>"},
+		{[]string{"help", "list"}, 0, "Usage: jalon list"},
+		{[]string{"list", "--", prog, "wor*"}, 0, "threads.c:"},
+		{[]string{"list", stripped}, 1, "'*0xADDRESS' -- " + stripped},
+		{[]string{"trace", "work if id == 3", "--", prog}, 2, `did you mean "job->id"?`},
+		{[]string{"trace", "work if x == 3", "--", prog}, 2, "variables here: job"},
+		{[]string{"trace", "work", "-c", "$ret", "-n", "1", "--", prog}, 0, "'work%return'"},
+		{[]string{"trace", "_exit", "--", script}, 0, "the program that is traced is /bin/sh"},
+	} {
+		r := jalon(t, tt.args...)
+		if text := r.stdout + r.stderr; r.status != tt.status || !strings.Contains(text, tt.want) {
+			t.Errorf("jalon %s: status %d, without %q:\n%s", strings.Join(tt.args, " "), r.status, tt.want, text)
+		}
+	}
+}
+
+// TestFortified: a function that was compiled into a checking form is named.
+func TestFortified(t *testing.T) {
+	prog := compile(t, "gcc", "threads.c", "-O2", "-pthread", "-U_FORTIFY_SOURCE", "-D_FORTIFY_SOURCE=2")
+	r := jalon(t, "trace", "printf", "--", prog)
+	if r.status != 0 || !strings.Contains(r.stderr, "trace __printf_chk") {
+		t.Errorf("status %d:\n%s", r.status, r.stderr)
+	}
+}
