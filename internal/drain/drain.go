@@ -87,6 +87,11 @@ type Source struct {
 	visits     *visits            // of ring.ClockNone
 	blocked    []blocked          // by ring
 	unblocking unblocking
+	// Learn, if not nil, reports the thread pointers of all threads to the decoder's Threads; they are stopped for
+	// that. It is called for a record with a thread pointer that is not known: that of the first thread of a program
+	// without ld.so, which sets it when it runs already.
+	Learn   func()
+	learned time.Time // when Learn may be called again
 }
 
 func New(clock *event.Clock, sink Sink) *Drain {
@@ -498,6 +503,9 @@ type named struct {
 // note stores the name of the thread of the event; most are stored already. At the first event of a thread the name
 // is read: the one known until then is that of the thread that has started it.
 func (d *Drain) note(src *Source) {
+	if d.ev.Tid == 0 && src.Learn != nil && src.decoder.Threads != nil {
+		d.learn(src)
+	}
 	n := named{d.ev.Tid, d.ev.Comm}
 	last := &d.noted[n.tid&15]
 	if *last == n {
@@ -511,6 +519,20 @@ func (d *Drain) note(src *Source) {
 	}
 	*last = n
 	d.names[n.tid] = n.comm
+}
+
+// learnShare bounds the time in Learn, because a program may write any thread pointers: one part of so many.
+const learnShare = 50
+
+// learn finds the thread of the event if it has not been reported so far.
+func (d *Drain) learn(src *Source) {
+	start := time.Now()
+	if src.decoder.Threads.Knows(d.ev.Thread) || start.Before(src.learned) {
+		return
+	}
+	src.Learn()
+	src.learned = time.Now().Add(learnShare * time.Since(start))
+	src.decoder.FindThread(&d.ev)
 }
 
 func (d *Drain) show(r event.Record) error {

@@ -50,7 +50,6 @@ func TestLookups(t *testing.T) {
 	seed := uint64(testkit.Seed(t, 6))
 	rnd := rand.New(rand.NewPCG(seed, seed))
 	th := NewThreads()
-	th.Resolve = func(tp uint64) (int, string, bool) { return int(tp), "resolved", tp%3 == 0 }
 	var c lookups
 	now := uint64(1000)
 	for range 20000 {

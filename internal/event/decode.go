@@ -41,6 +41,9 @@ type Event struct {
 	Untimed bool
 }
 
+// KnowsThread reports whether Tid is known. The kernel's idle thread has the number 0.
+func (ev *Event) KnowsThread() bool { return ev.Tid != 0 || ev.Schema.Kernel }
+
 // Decoder decodes records to events. Its fields are set before use; Schemas may grow between calls.
 type Decoder struct {
 	Clock   *Clock

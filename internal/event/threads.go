@@ -9,20 +9,18 @@ import (
 )
 
 // Threads finds the thread of a record. Records contain the thread pointer (fs base). The C library reuses the
-// thread pointer of a thread that has ended, so the time of the record decides between threads.
+// thread pointer of a thread that has ended, so the time of the record decides between threads. Threads that
+// share one (clone without CLONE_SETTLS) cannot be told apart while they do.
 type Threads struct {
-	mu    sync.RWMutex
-	byTP  map[uint64][]owner // in order of from
-	byTid map[int]uint64     // the thread pointer of each living thread
-	// Resolve, if not nil, is called once for each thread pointer that was not reported (the first thread sets
-	// its own after its birth). It must not call back.
-	Resolve func(tp uint64) (tid int, comm string, ok bool)
-	asked   map[uint64]bool
-	changes atomic.Uint64 // of the results of Lookup
+	mu      sync.RWMutex
+	byTP    map[uint64][]owner  // in order of from
+	byTid   map[int]uint64      // the thread pointer of each living thread
+	living  map[uint64][]Thread // by thread pointer
+	changes atomic.Uint64       // of the results of Lookup
 }
 
 type owner struct {
-	Thread
+	Thread           // Tid 0: several threads
 	from, to  uint64 // TSC; to is forever while it lives
 	inherited bool   // the name is that of the thread that started it: see Named
 }
@@ -37,7 +35,7 @@ type Thread struct {
 
 // NewThreads returns an empty table.
 func NewThreads() *Threads {
-	return &Threads{byTP: map[uint64][]owner{}, byTid: map[int]uint64{}, asked: map[uint64]bool{}}
+	return &Threads{byTP: map[uint64][]owner{}, byTid: map[int]uint64{}, living: map[uint64][]Thread{}}
 }
 
 // Born reports that the thread has this thread pointer from tsc on: at its birth, when jalon attaches (tsc 0:
@@ -55,7 +53,7 @@ func (t *Threads) Started(tid int, tp uint64, comm string, tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.born(tid, tp, comm, tsc)
-	if o := t.living(tid); o != nil {
+	if o := t.alone(tid); o != nil {
 		o.inherited = true
 	}
 }
@@ -65,7 +63,7 @@ func (t *Threads) Started(tid int, tp uint64, comm string, tsc uint64) {
 func (t *Threads) Inherits(tid int) bool {
 	t.mu.RLock()
 	defer t.mu.RUnlock()
-	o := t.living(tid)
+	o := t.alone(tid)
 	return o != nil && o.inherited
 }
 
@@ -74,15 +72,17 @@ func (t *Threads) Inherits(tid int) bool {
 func (t *Threads) Named(tid int, comm string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	o := t.living(tid)
+	o := t.alone(tid)
 	if o == nil || !o.inherited || comm == "" {
 		return
 	}
 	t.changes.Add(1)
 	o.inherited, o.Comm = false, comm
+	t.living[t.byTid[tid]][0].Comm = comm
 }
 
-func (t *Threads) living(tid int) *owner {
+// alone returns the present period of a thread that shares its thread pointer with no other; nil if it does.
+func (t *Threads) alone(tid int) *owner {
 	tp, ok := t.byTid[tid]
 	if !ok {
 		return nil
@@ -95,20 +95,46 @@ func (t *Threads) living(tid int) *owner {
 }
 
 func (t *Threads) born(tid int, tp uint64, comm string, tsc uint64) {
-	t.changes.Add(1)
 	if old, ok := t.byTid[tid]; ok && old != tp {
-		t.end(old, tid, tsc)
-	}
-	owners := t.byTP[tp]
-	if n := len(owners); n > 0 {
-		last := &owners[n-1]
-		if last.to == forever && last.Tid == tid && last.Comm == comm {
-			return
-		}
-		last.to = min(last.to, tsc)
+		t.leave(tid, tsc)
 	}
 	t.byTid[tid] = tp
-	owners = append(owners, owner{Thread: Thread{tid, comm}, from: tsc, to: forever})
+	th, list := Thread{tid, comm}, t.living[tp]
+	switch i := slices.IndexFunc(list, func(x Thread) bool { return x.Tid == tid }); {
+	case i < 0:
+		t.living[tp] = append(list, th)
+	case list[i] == th:
+		return
+	default:
+		list[i] = th
+	}
+	t.period(tp, tsc)
+}
+
+// leave ends the time in which a living thread has its thread pointer.
+func (t *Threads) leave(tid int, tsc uint64) {
+	tp := t.byTid[tid]
+	delete(t.byTid, tid)
+	t.living[tp] = slices.DeleteFunc(t.living[tp], func(x Thread) bool { return x.Tid == tid })
+	t.period(tp, tsc)
+}
+
+// period begins at tsc: the living threads with a thread pointer have changed.
+func (t *Threads) period(tp, tsc uint64) {
+	t.changes.Add(1)
+	owners, list := t.byTP[tp], t.living[tp]
+	if n := len(owners); n > 0 && owners[n-1].to == forever {
+		owners[n-1].to = tsc
+	}
+	switch len(list) {
+	case 0:
+		delete(t.living, tp)
+		return
+	case 1:
+		owners = append(owners, owner{Thread: list[0], from: tsc, to: forever})
+	default:
+		owners = append(owners, owner{from: tsc, to: forever})
+	}
 	slices.SortStableFunc(owners, func(a, b owner) int { return cmp.Compare(a.from, b.from) })
 	t.byTP[tp] = owners
 }
@@ -126,64 +152,43 @@ func (t *Threads) Renamed(tid int, comm string, tsc uint64) {
 func (t *Threads) Died(tid int, tsc uint64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if tp, ok := t.byTid[tid]; ok {
-		t.end(tp, tid, tsc)
+	if _, ok := t.byTid[tid]; ok {
+		t.leave(tid, tsc)
 	}
-}
-
-func (t *Threads) end(tp uint64, tid int, tsc uint64) {
-	t.changes.Add(1)
-	owners := t.byTP[tp]
-	for i := range owners {
-		if owners[i].Tid == tid && owners[i].to == forever {
-			owners[i].to = tsc
-		}
-	}
-	delete(t.byTid, tid)
-	delete(t.asked, tp)
 }
 
 // Lookup returns the owner of the thread pointer at the time of the stamp. If none is known for exactly
 // that time, it returns the nearest in time: a stamp may be taken slightly before or after jalon is
-// notified of a start or end.
-func (t *Threads) Lookup(tp, tsc uint64) (Thread, bool) {
+// notified of a start or end. ok is false if it is not known, or if several threads had it then.
+func (t *Threads) Lookup(tp, tsc uint64) (th Thread, ok bool) {
 	t.mu.RLock()
-	th, ok := t.find(tp, tsc)
-	ask := !ok && t.Resolve != nil && !t.asked[tp]
-	t.mu.RUnlock()
-	if !ask {
-		return th, ok
-	}
-	tid, comm, ok := t.Resolve(tp)
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.asked[tp] = true
-	if !ok {
-		return Thread{}, false
-	}
-	if _, known := t.byTid[tid]; known {
-		t.born(tid, tp, comm, tsc) // when it was reported it had no thread pointer, or another one
-	} else {
-		t.born(tid, tp, comm, 0)
-	}
-	return Thread{tid, comm}, true
+	defer t.mu.RUnlock()
+	th = t.find(tp, tsc)
+	return th, th.Tid != 0
 }
 
-func (t *Threads) find(tp, tsc uint64) (Thread, bool) {
+// Knows reports whether any thread has had the thread pointer.
+func (t *Threads) Knows(tp uint64) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.byTP[tp]) > 0
+}
+
+func (t *Threads) find(tp, tsc uint64) Thread {
 	owners := t.byTP[tp]
 	if len(owners) == 0 {
-		return Thread{}, false
+		return Thread{}
 	}
 	i := sort.Search(len(owners), func(i int) bool { return owners[i].from > tsc }) - 1
 	switch {
 	case i < 0:
-		return owners[0].Thread, true
+		return owners[0].Thread
 	case tsc <= owners[i].to || i == len(owners)-1:
-		return owners[i].Thread, true
+		return owners[i].Thread
 	case owners[i+1].from-tsc < tsc-owners[i].to:
-		return owners[i+1].Thread, true
+		return owners[i+1].Thread
 	}
-	return owners[i].Thread, true
+	return owners[i].Thread
 }
 
 // within finds the thread of a record that was written in [from, to]; it fails if several had the thread pointer then.
@@ -223,7 +228,7 @@ func (t *Threads) lookup(c *lookups, tp, tsc uint64) (Thread, bool) {
 	}
 	l := &c.list[tp*0x9e3779b97f4a7c15>>(64-lookupBits)] // thread pointers lie far apart
 	if l.tp == tp && l.from <= tsc && tsc < l.to {
-		return l.Thread, true
+		return l.Thread, l.Tid != 0
 	}
 	t.mu.RLock()
 	owners := t.byTP[tp]

@@ -70,30 +70,26 @@ func TestThreadsNamed(t *testing.T) {
 	}
 }
 
-func TestThreadsResolve(t *testing.T) {
+// Threads that share a thread pointer are not told apart while they do.
+func TestThreadsShared(t *testing.T) {
 	th := NewThreads()
-	asked := 0
-	th.Resolve = func(tp uint64) (int, string, bool) {
-		asked++
-		if tp == 0x5000 {
-			return 7, "late", true
-		}
-		return 0, "", false
-	}
-	th.Born(7, 0, "early", 10) // seen at exec, before the C library sets its thread pointer
-	for range 3 {
-		if got, ok := th.Lookup(0x5000, 20); !ok || got.Tid != 7 || got.Comm != "late" {
-			t.Errorf("%+v %v", got, ok)
-		}
-		if _, ok := th.Lookup(0x6000, 20); ok {
-			t.Error("an unknown thread is known")
+	th.Born(100, 0x1000, "main", 0)
+	th.Started(101, 0x1000, "main", 50) // by clone without CLONE_SETTLS
+	th.Started(102, 0x1000, "main", 60)
+	th.Renamed(101, "child", 70)
+	th.Born(101, 0x5000, "child", 80) // sets its own
+	th.Died(102, 90)
+	th.Died(101, 95)
+	for _, c := range []struct {
+		tp, tsc uint64
+		tid     int
+	}{{0x1000, 40, 100}, {0x1000, 50, 0}, {0x1000, 75, 0}, {0x1000, 85, 0}, {0x1000, 90, 100}, {0x1000, 1 << 40, 100}, {0x5000, 85, 101}} {
+		if got, ok := th.Lookup(c.tp, c.tsc); got.Tid != c.tid || ok != (c.tid != 0) {
+			t.Errorf("%#x at %d: %+v, want %d", c.tp, c.tsc, got, c.tid)
 		}
 	}
-	if asked != 2 {
-		t.Errorf("asked %d times", asked)
-	}
-	if got, ok := th.Lookup(0, 5); !ok || got.Tid != 7 {
-		t.Errorf("before it set its thread pointer: %+v %v", got, ok)
+	if !th.Knows(0x1000) || th.Knows(0x9000) {
+		t.Error("known thread pointers")
 	}
 }
 

@@ -138,6 +138,9 @@ func headerValue(ev *event.Event, name string) (n int64, s string, isString bool
 	case "pid":
 		return int64(ev.Pid), "", false
 	case "tid":
+		if !ev.KnowsThread() {
+			return 0, "<unknown thread>", true
+		}
 		return int64(ev.Tid), "", false
 	case "time", "nsecs":
 		if ev.Untimed {

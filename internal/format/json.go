@@ -24,7 +24,8 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //	{"time":ns,"cpu":1,"pid":4242,"tid":4243,"comm":"prog","place":"main.c:9",
 //	 "function":"main","values":{"2*i+9*j":31},"errors":{"p->x":"unreadable address 0x10"}}
 //
-// time is CLOCK_MONOTONIC in nanoseconds. The keys of values are the expressions
+// time is CLOCK_MONOTONIC in nanoseconds, null with --clock none. tid is null if the thread is not known: several
+// threads have the same thread pointer. The keys of values are the expressions
 // as written, in their order; an expression written twice is there once. A
 // value that could not be taken is in errors only. The values:
 //
@@ -156,7 +157,11 @@ func (j *JSON) Event(ev *event.Event) error {
 	}
 	b = appendInt(append(b, `,"cpu":`...), int64(ev.CPU))
 	b = appendInt(append(b, `,"pid":`...), int64(ev.Pid))
-	b = appendInt(append(b, `,"tid":`...), int64(ev.Tid))
+	if b = append(b, `,"tid":`...); ev.KnowsThread() {
+		b = appendInt(b, int64(ev.Tid))
+	} else {
+		b = append(b, "null"...)
+	}
 	b = appendString(append(b, `,"comm":`...), ev.Comm)
 	b = append(b, plan.where...)
 	j.errors = j.errors[:0]

@@ -75,7 +75,11 @@ func (t *Text) Event(ev *event.Event) error {
 	from := len(b)
 	b = append(b, ev.Comm...)
 	b = append(b, '/')
-	b = strconv.AppendInt(b, int64(ev.Tid), 10)
+	if ev.KnowsThread() {
+		b = strconv.AppendInt(b, int64(ev.Tid), 10)
+	} else {
+		b = append(b, '?')
+	}
 	b = pad(b, from, &t.commWidth)
 	from = len(b)
 	b = append(b, ev.Schema.Place...)

@@ -1,4 +1,7 @@
-/* Threads that set their names before their only calls: named THREADS. */
+/*
+ * Threads that set their names before their only calls: named THREADS.
+ * With a further argument the first thread waits for the end of its input.
+ */
 #include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -26,6 +29,8 @@ int main(int argc, char **argv)
 
 	prctl(PR_SET_NAME, "worker0");
 	work(0);
+	if (argc > 2)
+		getchar();
 	for (long i = 1; i < n; i++) {
 		pthread_create(&thread, NULL, run, (void *)i);
 		pthread_join(thread, NULL);

@@ -29,3 +29,11 @@ func (e *Engine) Outside(seen map[int]bool, f func(quiet bool) error) (all bool,
 	})
 	return all, err
 }
+
+// LearnThreads stops all threads, so that those are reported whose thread pointers have changed (OnThread).
+func (e *Engine) LearnThreads() error {
+	return e.target.stopped(func(st *process.Stopped) error {
+		_, err := st.Threads()
+		return err
+	})
+}
