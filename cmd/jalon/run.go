@@ -31,6 +31,7 @@ type runCmd struct {
 	Unsafe    bool     `help:"Permit functions that change something: system, signal, override, write_user"`
 	Test      bool     `help:"Run the probes test:NAME and report which fail"`
 	Bench     bool     `help:"Run the probes bench:NAME and report their times"`
+	Mode      string   `enum:"test,bench," default:"" hidden:"" help:"As --test or --bench"`
 	Filter    string   `name:"probe-filter" placeholder:"REGEX" help:"Only probes whose name matches"`
 	DebugDirs []string `name:"debuginfo" sep:":" placeholder:"DIR" help:"Directories of separate debug files (default /usr/lib/debug)"`
 	USDTFile  bool     `name:"usdt-file-activation" help:"Static probes are activated in all processes that map their file"`
@@ -56,6 +57,7 @@ func (c *runCmd) Run() error {
 }
 
 func (c *runCmd) run() error {
+	c.Test, c.Bench = c.Test || c.Mode == "test", c.Bench || c.Mode == "bench"
 	switch {
 	case c.Version:
 		fmt.Fprintf(stdout, "jalon %s, the language of bpftrace v%s\n", version, languageVersion)
@@ -119,8 +121,14 @@ func (c *runCmd) check(s *script.Script, params []string, t target) (*check.Prog
 	return p, err
 }
 
-// known refuses named parameters that the script does not ask for.
+// known refuses named parameters that the script does not ask for; --help lists those that it asks for.
 func (c *runCmd) known(p *check.Program, t target) error {
+	if _, asked := t.named["help"]; asked && !slices.Contains(p.Options, "help") {
+		for _, name := range p.Options {
+			fmt.Fprintln(stderr, strings.TrimSuffix("--"+name+": "+p.Described[name], ": "))
+		}
+		return exitError{1}
+	}
 	for name := range t.named {
 		if !slices.Contains(p.Options, name) {
 			return usageError(fmt.Sprintf("the script has no parameter --%s; it has: %s", name, strings.Join(p.Options, ", ")))

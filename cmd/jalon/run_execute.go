@@ -45,7 +45,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 	j := &job{
 		program: p, target: t, usr1: usr1, debugDirs: c.DebugDirs, usdtFile: c.USDTFile, unsafe: c.Unsafe,
 		options: interp.Options{
-			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet,
+			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet, NoWarn: c.NoWarn, Helpers: c.Warnings,
 			Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),
 			System: func(command string) ([]byte, error) { return shell(ctx, command) },
 		},
@@ -70,7 +70,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 		return err
 	}
 	if !c.NoWarn {
-		for _, l := range m.Lost() {
+		for _, l := range m.Repeated() {
 			fmt.Fprintln(stderr, "jalon: warning:", l)
 		}
 	}
@@ -110,11 +110,17 @@ func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 	}
 	defer end()
 	m := interp.New(j.program, j.options)
+	j.attached(m)
+	release()
+	return m, m.Loop(ctx, j.usr1)
+}
+
+// attached reports that all probes are attached: to the user, and to a service manager that waits for it.
+func (j *job) attached(m *interp.Machine) {
 	if !j.options.Quiet {
 		m.Attached()
 	}
-	release()
-	return m, m.Loop(ctx, j.usr1)
+	notifyReady()
 }
 
 // begin starts the program, held before its first instruction, or finds the process. ended is called when it has

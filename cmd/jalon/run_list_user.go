@@ -2,11 +2,13 @@ package main
 
 import (
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/elf"
 	"github.com/jalon-trace/jalon/internal/debuginfo/usdt"
@@ -31,8 +33,12 @@ func (l *probeList) binaries(target string) []binary {
 		files, _ := filepath.Glob(target) // a bad pattern matches nothing
 		var out []binary
 		for _, f := range files {
-			if isFile(f) {
-				out = append(out, binary{f, f})
+			name := f
+			if strings.HasPrefix(target, "./") { // which Glob leaves out
+				name = "./" + f
+			}
+			if isELF(f) {
+				out = append(out, binary{name, f})
 			}
 		}
 		return out
@@ -41,10 +47,23 @@ func (l *probeList) binaries(target string) []binary {
 		if found, err := exec.LookPath(target); err == nil {
 			target = found
 		}
-	} else if abs, err := filepath.Abs(target); err == nil {
-		target = abs
 	}
 	return []binary{{target, target}}
+}
+
+// isELF reports whether a file begins as programs and libraries do.
+func isELF(name string) bool {
+	if !isFile(name) {
+		return false
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
 // mapped are the files that the process maps and whose paths match.
@@ -138,11 +157,20 @@ func (l *probeList) function(in *inproc.Inspected, b binary, f *dwarf.Function, 
 		}
 		var out []string
 		for _, v := range scope.Args() {
-			out = append(out, format.Declaration(v.Type, v.Name))
+			out = append(out, userDeclaration(v.Type, v.Name))
 		}
 		return out
 	}
 	return x, true
+}
+
+// userDeclaration is a declaration as bpftrace writes it, with the stars at the type.
+func userDeclaration(t *ctype.Type, name string) string {
+	base := format.TypeName(t, false)
+	if strings.ContainsAny(base, "([") {
+		return format.Declaration(t, name)
+	}
+	return strings.ReplaceAll(base, " *", "*") + " " + name
 }
 
 // beforeParams is a demangled name without its parameters.

@@ -101,7 +101,11 @@ func ParsePlace(pt *Point, param func(n int) string) (*Place, error) {
 	fail := func(format string, args ...any) error {
 		return pt.File().At(pt.Span(), fmt.Sprintf(format, args...), "")
 	}
-	parts, err := splitPlace(pt.Text, param)
+	text, err := withParams(pt.Text, param)
+	if err != nil {
+		return nil, fail("%s", err)
+	}
+	parts, err := splitPlace(text, param)
 	if err != nil {
 		return nil, fail("%s", err)
 	}
@@ -144,6 +148,22 @@ func (pr *Provider) usage() string {
 		forms[i] = pr.Name + ":" + f
 	}
 	return "write " + strings.Join(forms, " or ")
+}
+
+// withParams replaces a positional parameter at the start of an attach point, which may have several of its parts.
+func withParams(text string, param func(int) string) (string, error) {
+	if !strings.HasPrefix(text, "$") {
+		return text, nil
+	}
+	n := 1
+	for n < len(text) && isDigit(text[n]) {
+		n++
+	}
+	num, err := strconv.ParseUint(text[1:n], 10, 31)
+	if err != nil || num == 0 {
+		return "", fmt.Errorf("%q is not a positional parameter", text[:n])
+	}
+	return param(int(num)) + text[n:], nil
 }
 
 // splitPlace splits at ":" and "@" outside of quotes and replaces positional parameters. An "@" is a part of its

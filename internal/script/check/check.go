@@ -57,7 +57,8 @@ type Program struct {
 	Types     map[script.Expr]*types.Type
 	Consts    map[script.Expr]*Const
 	Warnings  lang.Diagnostics
-	Options   []string // the names that the script asks getopt for
+	Options   []string          // the names that the script asks getopt for
+	Described map[string]string // what the script says of them
 }
 
 // Probe is a probe with its macros expanded. Expressions that are not reached by any path are not in it.
@@ -108,8 +109,9 @@ type (
 	}
 	specials struct {
 		*checker
-		asked map[string]bool   // names of getopt
-		opt   map[string]*Const // default values of getopt
+		asked     map[string]bool   // names of getopt
+		described map[string]string // descriptions
+		opt       map[string]*Const // default values of getopt
 	}
 	constants struct {
 		*checker
@@ -162,7 +164,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	}
 	c.statements, c.expressions, c.operators = statements{checker: c}, expressions{checker: c}, operators{c}
 	c.calls, c.constants = calls{checker: c}, constants{checker: c}
-	c.specials = specials{checker: c, opt: map[string]*Const{}, asked: map[string]bool{}}
+	c.specials = specials{checker: c, opt: map[string]*Const{}, asked: map[string]bool{}, described: map[string]string{}}
 	c.final = true // the phases before inference report what they find
 	p := &Program{Script: s, Config: c.config}
 	c.settings(s)
@@ -178,6 +180,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 		p.Options = append(p.Options, name)
 	}
 	slices.Sort(p.Options)
+	p.Described = c.described
 	p.Types, p.Consts, p.Warnings = c.types, c.consts, c.warns
 	for _, m := range c.order {
 		if m.Key.Kind != types.None || m.Value.Kind != types.None {

@@ -87,7 +87,7 @@ func TestInferred(t *testing.T) {
 		{"fexit:f { $r = retval; } kretprobe:f { $q = retval; }", "$q uint64; $r int64"},
 		{"uprobe:/p:g { $d = depth * 2; $x = arg0 + 1; }", "$d int64; $x uint64"},
 		{"begin { $s = str($1); $n = $2; $c = $#; }", "$c uint64; $n int64; $s string[6]"},
-		{"begin { $a = getopt(\"n\", 1); $b = getopt(\"on\"); $c = getopt(\"s\", \"x\"); }", "$a int64; $b bool; $c string[1024]"},
+		{"begin { $a = getopt(\"n\", 1); $b = getopt(\"on\"); $c = getopt(\"s\", \"x\"); }", "$a uint64; $b bool; $c string[1024]"},
 		{"begin { $k = kstack; $u = ustack(perf, 3); @[$k, $u] = 1; }", "@[(kstack_bpftrace_127,ustack_perf_3)] int8; $k kstack_bpftrace_127; $u ustack_perf_3"},
 		{"config = { stack_mode = raw; max_strlen = 64 } begin { $k = kstack(5); $s = str(1); }", "$k kstack_raw_5; $s string[64]"},
 		{"begin { $a = (uint8[4])pton(\"1.2.3.4\"); $n = ntop($a); $b = (uint8[8])(uint64)1; $i = $b[0]; $c = (int8[])\"abcdefg\"; }", "$a uint8[4]; $b uint8[8]; $c int8[8]; $i uint8; $n inet[24]"},

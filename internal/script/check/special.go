@@ -175,6 +175,9 @@ func (c *specials) kernelPointer(name string) *types.Type {
 func (c *specials) getopt(at script.Expr, args []script.Expr, call *words.Call) *types.Type {
 	t := call.Word.Result(call)
 	c.asked[call.Lits[0].Str] = true
+	if len(call.Lits) > 2 && call.Lits[2].Known {
+		c.described[call.Lits[0].Str] = call.Lits[2].Str
+	}
 	if len(args) > 1 && t.Kind != types.None {
 		k, old := c.lit(args[1]), c.opt[call.Lits[0].Str]
 		if old != nil && k != nil && (old.Kind != k.Kind || old.Int != k.Int || old.Str != k.Str || old.Bool != k.Bool) {
@@ -203,6 +206,10 @@ func (c *specials) getopt(at script.Expr, args []script.Expr, call *words.Call) 
 		switch {
 		case err != nil || neg && v > 1<<63:
 			c.fail(at, "--%s is a number, not %q", call.Lits[0].Str, s)
+		case neg && v > 0 && !t.Signed:
+			c.fail(at, "--%s is a number from 0, as its default is, not %q", call.Lits[0].Str, s)
+		case !neg && v >= 1<<63 && t.Signed:
+			c.fail(at, "--%s is a number below 2^63, as its default is negative, not %q", call.Lits[0].Str, s)
 		case neg && v > 0:
 			c.consts[at] = &Const{Kind: types.Int, Int: -v, Neg: true}
 		default:

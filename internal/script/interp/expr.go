@@ -28,10 +28,10 @@ func (m *evaluator) expr(x script.Expr) val {
 		}
 		return blank(m.typeOf(x))
 	case *script.Map:
-		return m.read(m.maps[x.Name], val{})
+		return m.read(x, m.maps[x.Name], val{})
 	case *script.Element:
 		t := m.maps[x.Map.Name]
-		return m.read(t, m.key(t, x.Key))
+		return m.read(x, t, m.key(t, x.Key))
 	case *script.Ident:
 		return m.word(x, x.Name, nil)
 	case *script.Call:
@@ -67,10 +67,11 @@ func (m *evaluator) constant(k *check.Const, t *types.Type) val {
 }
 
 // read is the value of an element; 0 if there is none.
-func (m *evaluator) read(t *table, key val) val {
+func (m *evaluator) read(at script.Node, t *table, key val) val {
 	if c := t.get(key); c != nil {
 		return c.value(t.Value)
 	}
+	m.warn(at, missingRead)
 	return blank(t.Value)
 }
 
@@ -176,11 +177,9 @@ func (m *evaluator) arith(at script.Node, op string, a, b val, s, t, r *types.Ty
 		return truth(script.Holds(op, compare(a.n, b.n, signed)))
 	}
 	n, ok := integers(op, a.n, b.n, s.Signed, r.Signed && signed)
-	if !ok { // as eBPF: division by 0 gives 0, the remainder is the value
-		n = 0
-		if op == "%" {
-			n = a.n
-		}
+	if !ok { // as bpftrace
+		m.warn(at, byZero)
+		n = 1
 	}
 	if r.Kind == types.Bool {
 		return truth(n != 0)
@@ -291,10 +290,10 @@ func (m *evaluator) increment(x *script.Step) val {
 		s.v.n = fit(old+by, s.t)
 		now = s.v.n
 	case *script.Map:
-		old, now = m.count(m.maps[e.Name], val{}, by)
+		old, now = m.count(e, m.maps[e.Name], val{}, by)
 	case *script.Element:
 		t := m.maps[e.Map.Name]
-		old, now = m.count(t, m.key(t, e.Key), by)
+		old, now = m.count(e, t, m.key(t, e.Key), by)
 	}
 	if x.Prefix {
 		return num(now)
@@ -302,8 +301,8 @@ func (m *evaluator) increment(x *script.Step) val {
 	return num(old)
 }
 
-func (m *evaluator) count(t *table, key val, by uint64) (old, now uint64) {
-	c := t.make(key)
+func (m *evaluator) count(at script.Node, t *table, key val, by uint64) (old, now uint64) {
+	c := m.make(at, t, key)
 	if c == nil {
 		return 0, 0
 	}
@@ -336,11 +335,15 @@ func (m *evaluator) index(x *script.Index) val {
 		if i < uint64(len(v.s)) {
 			return num(uint64(int8(v.s[i])))
 		}
+		if i >= uint64(t.Size) {
+			m.warn(x, outside)
+		}
 		return val{}
 	case t.Is(types.Array, types.Tuple):
 		if i < uint64(len(v.list)) {
 			return v.list[i]
 		}
+		m.warn(x, outside)
 		return blank(m.typeOf(x))
 	}
 	m.stop(unavailable(x, "memory"))

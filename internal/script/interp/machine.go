@@ -32,6 +32,9 @@ type Machine struct {
 	opts   Options
 	maps   map[string]*table
 	start  time.Time
+	boot   time.Time // when CLOCK_BOOTTIME was 0
+	warned map[warned]uint64
+	order  []warned           // of warned
 	vars   []map[string]*slot // of the probe that runs; the innermost scope is the last
 	place  *script.Place
 	ctx    context.Context
@@ -53,6 +56,8 @@ type Options struct {
 	Out, Err io.Writer
 	JSON     bool
 	Quiet    bool // no messages of jalon's own
+	NoWarn   bool // no warnings
+	Helpers  bool // warnings also of what a script may do on purpose, such as reading elements that do not exist (-k)
 	Child    int  // the process of -c
 	Now      func() time.Time
 	// Boot and Mono are the clocks of nsecs, in nanoseconds.
@@ -65,6 +70,10 @@ type Options struct {
 func New(p *check.Program, opts Options) *Machine {
 	m := &Machine{p: p, opts: opts, maps: map[string]*table{}, funcs: map[string]*script.Function{}, start: opts.Now()}
 	m.evaluator, m.library = evaluator{m}, library{m}
+	m.warned = map[warned]uint64{}
+	if opts.Boot != nil {
+		m.boot = m.start.Add(-time.Duration(opts.Boot()))
+	}
 	for _, k := range p.Maps {
 		m.maps[k.Name] = newTable(k, p)
 	}
@@ -165,17 +174,6 @@ func (m *Machine) PrintMaps() {
 			m.print(t, 0, 1)
 		}
 	}
-}
-
-// Lost are warnings of maps that were full.
-func (m *Machine) Lost() []string {
-	var out []string
-	for _, k := range m.p.Maps {
-		if t := m.maps[k.Name]; t.full > 0 {
-			out = append(out, t.fullText())
-		}
-	}
-	return out
 }
 
 func (m *Machine) print(t *table, top int, div uint64) {

@@ -1,7 +1,6 @@
 package interp
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
@@ -17,7 +16,6 @@ type table struct {
 	elems map[string]*cell
 	limit uint64
 	lru   bool
-	full  uint64 // updates that found it full
 	clock uint64 // of uses
 	// The literals of the function that updates it.
 	k               uint  // of hist
@@ -60,7 +58,6 @@ func (t *table) make(key val) *cell {
 		return c
 	}
 	if uint64(len(t.elems)) >= t.limit && !t.evict() {
-		t.full++
 		return nil
 	}
 	t.clock++
@@ -268,9 +265,4 @@ func (t *table) points(c *cell) (*show.Series, show.Order) {
 		s.Points = append(s.Points, p)
 	}
 	return s, show.Order{N: uint64(last)}
-}
-
-// fullText is the warning of a full map.
-func (t *table) fullText() string {
-	return fmt.Sprintf("the map %s is full: %d updates were lost; it has room for %d elements (max_map_keys, or let %s = hash(N))", t.Name, t.full, t.limit, t.Name)
 }

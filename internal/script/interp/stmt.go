@@ -157,7 +157,7 @@ func (m *Machine) store(s *script.Assign, t *table, key val) {
 		return
 	}
 	v, from := m.assigned(s)
-	if c := t.make(key); c != nil {
+	if c := m.make(s, t, key); c != nil {
 		c.v = convert(v, from, t.Value)
 	}
 }

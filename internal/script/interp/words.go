@@ -18,6 +18,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/printf"
+	"github.com/jalon-trace/jalon/internal/script/syscalls"
 	"github.com/jalon-trace/jalon/internal/script/types"
 	"github.com/jalon-trace/jalon/internal/script/words"
 	"golang.org/x/sys/unix"
@@ -38,7 +39,7 @@ func init() {
 		"pid": own(os.Getpid), "tid": own(unix.Gettid), "uid": own(os.Getuid), "gid": own(os.Getgid), "ncpus": own(runtime.NumCPU),
 		"cpid":     func(m *library, _ script.Expr, _ []script.Expr) val { return num(uint64(m.opts.Child)) },
 		"has_cpid": func(m *library, _ script.Expr, _ []script.Expr) val { return truth(m.opts.Child != 0) },
-		"comm":     func(*library, script.Expr, []script.Expr) val { return val{s: "jalon"} },
+		"comm":     func(*library, script.Expr, []script.Expr) val { return val{s: comm()} },
 		"elapsed": func(m *library, _ script.Expr, _ []script.Expr) val {
 			return num(uint64(m.opts.Now().Sub(m.start)))
 		},
@@ -52,7 +53,7 @@ func init() {
 		"exit": (*library).exit, "time": (*library).time, "strftime": (*library).strftime, "cat": (*library).cat, "system": (*library).system,
 		"str": (*library).str, "buf": (*library).str, "strlen": (*library).strlen, "strcap": (*library).strcap, "strncmp": (*library).strncmp,
 		"strstr": (*library).strstr, "strcontains": (*library).strcontains, "str_concat": (*library).strConcat,
-		"strerror": (*library).strerror, "signal_name": (*library).signalName, "bswap": (*library).bswap, "ntop": (*library).ntop,
+		"strerror": (*library).strerror, "syscall_name": (*library).syscallName, "signal_name": (*library).signalName, "bswap": (*library).bswap, "ntop": (*library).ntop,
 		"pton": (*library).pton, "is_err": (*library).isErr, "assert": (*library).assert, "memcmp": (*library).memcmp,
 		"static_assert": nothing, "assert_str": nothing, "fail": nothing,
 		"printf": (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
@@ -121,6 +122,15 @@ func (m *library) function(x *script.Call, f *script.Function) val {
 	return convert(v, types.Int64, m.typeOf(f.Result))
 }
 
+// comm is the name of this thread's process.
+func comm() string {
+	text, err := os.ReadFile("/proc/self/comm")
+	if err != nil {
+		return "jalon"
+	}
+	return strings.TrimSuffix(string(text), "\n")
+}
+
 func (m *library) placeName() string {
 	if m.place == nil {
 		return ""
@@ -177,9 +187,6 @@ func (m *library) printWord(at script.Expr, args []script.Expr) val {
 		return val{}
 	}
 	v := printed(m.expr(args[0]), m.typeOf(args[0]))
-	if e, ok := args[0].(*script.Element); ok && !m.opts.JSON {
-		fmt.Fprintf(m.opts.Out, "%s[%s]: ", e.Map.Name, printed(m.key(m.maps[e.Map.Name], e.Key), m.maps[e.Map.Name].Key).Key())
-	}
 	if m.opts.JSON {
 		fmt.Fprintf(m.opts.Out, "{\"type\": \"value\", \"data\": %s}\n", v.JSON())
 		return val{}
@@ -214,11 +221,14 @@ func (m *library) mapKey(args []script.Expr) (*table, val) {
 	return nil, val{}
 }
 
-func (m *library) remove(_ script.Expr, args []script.Expr) val {
+func (m *library) remove(at script.Expr, args []script.Expr) val {
 	t, key := m.mapKey(args)
 	k := string(encode(nil, key))
 	_, ok := t.elems[k]
 	delete(t.elems, k)
+	if !ok {
+		m.warn(at, missingDelete)
+	}
 	return truth(ok)
 }
 
@@ -276,7 +286,7 @@ func (m *library) aggregate(x script.Expr, call *script.Call, t *table, key val)
 			t.by = m.expr(call.Args[3]).s
 		}
 	}
-	if c := t.make(key); c != nil {
+	if c := m.make(call, t, key); c != nil {
 		t.update(c, call.Name, n, signed, m.opts.Now())
 	}
 }
@@ -332,19 +342,15 @@ func (m *library) message(at script.Expr, args []script.Expr) val {
 		kind, word = "errorf", "error"
 		m.errors++
 	}
-	m.say(at, kind, word, text)
+	if kind == "errorf" || !m.opts.NoWarn {
+		m.say(at, kind, word, text)
+	}
 	return val{}
 }
 
 // say writes an error or warning with its position.
 func (m *library) say(at script.Node, kind, word, text string) {
-	line, col := 1, 1
-	for i, c := range []byte(at.File().Text[:at.Span().Lo]) {
-		if col++; c == '\n' {
-			line, col = line+1, 1
-		}
-		_ = i
-	}
+	line, col := position(at)
 	if m.opts.JSON {
 		fmt.Fprintf(m.opts.Out, "{\"type\": %q, \"msg\": %s, \"filename\": %s, \"line\": %d, \"col\": %d}\n", kind, printf.Quote(text), printf.Quote(at.File().Name), line, col)
 		return
@@ -375,7 +381,7 @@ func (m *library) strftime(_ script.Expr, args []script.Expr) val {
 	n := m.expr(args[1]).n
 	at := time.Unix(0, int64(n))
 	if c := m.typeOf(args[1]).Clock; c != "tai" && c != "sw_tai" {
-		at = m.opts.Now().Add(time.Duration(n - m.opts.Boot()))
+		at = m.boot.Add(time.Duration(n))
 	}
 	return val{s: strftime(m.expr(args[0]).s, at)}
 }
@@ -477,13 +483,24 @@ func (m *library) strerror(_ script.Expr, args []script.Expr) val {
 }
 
 func (m *library) signalName(_ script.Expr, args []script.Expr) val {
-	if name := unix.SignalName(syscall.Signal(m.expr(args[0]).n)); name != "" {
-		return val{s: name}
-	}
-	if n := m.expr(args[0]).n; n <= 64 {
+	n := m.expr(args[0]).n
+	switch {
+	case n < uint64(len(signalTexts)) && signalTexts[n] != "":
+		return val{s: signalTexts[n]}
+	case n >= 32 && n <= 64:
 		return val{s: "Unknown signal " + strconv.FormatUint(n, 10)}
+	case n == 0:
+		return val{s: "Unknown signal 0"}
 	}
 	return val{s: "N/A"}
+}
+
+func (m *library) syscallName(_ script.Expr, args []script.Expr) val {
+	n := m.expr(args[0]).n
+	if name := syscalls.Name(n); name != "" {
+		return val{s: name}
+	}
+	return val{s: "unknown"}
 }
 
 func (m *library) bswap(at script.Expr, args []script.Expr) val {

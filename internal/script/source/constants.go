@@ -1,9 +1,11 @@
 package source
 
 import (
+	"strings"
 	"syscall"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/script/syscalls"
 	"golang.org/x/sys/unix"
 )
 
@@ -32,6 +34,13 @@ var constants = func() map[string]int64 {
 
 // constant returns a constant of C's headers as an int.
 func constant(name string) (*ctype.Type, int64) {
+	for _, prefix := range []string{"__NR_", "SYS_"} {
+		if call, ok := strings.CutPrefix(name, prefix); ok {
+			if n, ok := syscalls.Number(call); ok {
+				return ctype.IntT, int64(n)
+			}
+		}
+	}
 	if v, ok := constants[name]; ok {
 		return ctype.IntT, v
 	}

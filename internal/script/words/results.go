@@ -104,7 +104,10 @@ func getoptType(c *Call) *types.Type {
 	}
 	switch c.Types[1].Kind {
 	case types.Int:
-		return types.Int64
+		if c.Lits[1].Neg {
+			return types.Int64
+		}
+		return types.Uint64
 	case types.String:
 		return types.StringOf(c.Config.Int("max_strlen"))
 	}
