@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -40,6 +41,8 @@ type Compiling struct {
 	Warn, Log func(string)
 	// Progress is called in long loops and can end them by an error; nil is allowed.
 	Progress func(what string, done, of int) error
+
+	known map[string]*ir.Program // finished programs, by Key of the unfinished
 }
 
 func (c *Compiling) warn(msg string) {
@@ -61,6 +64,8 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 			c.warn(tp.Place.Text + ": " + text)
 		}
 	}
+	one := *c
+	one.known = map[string]*ir.Program{}
 	var left tracepoint.Skipped
 	for i, w := range at {
 		if c.Progress != nil {
@@ -68,7 +73,7 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 				return nil, true, err
 			}
 		}
-		progs, err := c.Compile(key, tp, w)
+		progs, err := one.Compile(key, tp, w)
 		if err != nil {
 			left.Add(err)
 			if c.Log != nil {
@@ -125,7 +130,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if err != nil {
 			return nil, err
 		}
-		Finish(out.Program, in.Place, !c.NoOptimise)
+		out.Program = c.finish(out.Program, in.Place)
 		for _, w := range out.Warnings {
 			c.warn(w.Render("warning"))
 		}
@@ -136,12 +141,31 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		}
 		if out.Entry != nil {
 			p.Entry = &Program{
-				Key: key, Number: tp.Number, Label: "the entry of " + in.Place, Site: part.Entry, IR: out.Entry,
+				Key: key, Number: tp.Number, Label: "the entry of " + in.Place, Site: part.Entry,
 				Schema: &event.Schema{Place: in.Place, Function: in.Function, PC: part.Entry.Addr()},
 			}
-			Finish(out.Entry, p.Entry.Label, !c.NoOptimise)
+			p.Entry.IR = c.finish(out.Entry, p.Entry.Label)
 		}
 		last = p
 	}
 	return last, nil
 }
+
+// finish is Finish; sites with the same program share the result.
+func (c *Compiling) finish(p *ir.Program, label string) *ir.Program {
+	key := ""
+	if c.known != nil {
+		key = p.Key()
+		if done := c.known[key]; done != nil {
+			return done
+		}
+	}
+	Finish(p, label, !c.NoOptimise)
+	if c.known != nil && len(c.known) < maxKnown {
+		c.known[key] = p
+	}
+	return p
+}
+
+// maxKnown bounds the memory for programs that all differ.
+const maxKnown = 1024

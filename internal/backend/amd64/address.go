@@ -2,39 +2,64 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
+// address is a constant address in the code of a site.
+type address struct {
+	n  uint64
+	of siteOf
+}
+
+// fixed is an address that is the same at all sites.
+func fixed(n uint64) address { return address{n: n} }
+
 // addrReg loads a constant address: rip-relative when near, else in full.
-func (od *operands) addrReg(addr uint64) Reg {
+func (od *operands) addrReg(addr address) Reg {
 	s := od.scratch()
 	od.loadAddr(s, addr)
 	return s
 }
 
-func (od *operands) loadAddr(r Reg, addr uint64) {
-	if addr > 1<<32 && od.near(addr) {
+func (od *operands) loadAddr(r Reg, addr address) {
+	if addr.n > 1<<32 && od.near(addr) {
 		od.lea(8, r, ripTo(addr))
 		return
 	}
-	if c, off, ok := od.cfg.constant(addr); ok && off == 0 && addr >= 1<<32 {
-		od.rmo(iMOV, 8, r, memOpd(ripTo(c.At)))
+	od.a.own = od.a.own || addr.of != sameEverywhere
+	if c, off, ok := od.constant(addr); ok && off == 0 && addr.n >= 1<<32 {
+		od.rmo(iMOV, 8, r, memOpd(ripTo(fixed(c.At))))
 		return
 	}
-	od.movImm(r, int64(addr))
+	od.movImm(r, int64(addr.n))
 }
 
 // near reports whether addr can be addressed rip-relative from all of the generated code.
-func (pl *planner) near(addr uint64) bool {
+func (pl *planner) near(addr address) bool {
+	near := pl.cfg.near(addr.n)
+	pl.reached = append(pl.reached, reached{addr, near})
+	return near
+}
+
+func (c *Config) near(addr uint64) bool {
 	const margin = 1 << 24
-	d := int64(addr - pl.cfg.Addr)
+	d := int64(addr - c.Addr)
 	return d > -(1<<31)+margin && d < (1<<31)-margin
 }
 
+// constant is Config.constant for an address that may be a site's own.
+func (pl *planner) constant(addr address) (c Constant, off int32, ok bool) {
+	c, off, ok = pl.cfg.constant(addr.n)
+	if addr.of != sameEverywhere {
+		pl.based = append(pl.based, based{addr, c})
+	}
+	return c, off, ok
+}
+
 // fixedMem is the memory operand for a constant address.
-func (od *operands) fixedMem(addr uint64) mem {
+func (od *operands) fixedMem(addr address) mem {
 	if od.near(addr) {
 		return ripTo(addr)
 	}
-	if c, off, ok := od.cfg.constant(addr); ok {
-		return at(od.addrReg(c.Value), off)
+	if c, off, ok := od.constant(addr); ok {
+		return at(od.addrReg(fixed(c.Value)), off).follow(addr.of)
 	}
 	return at(od.addrReg(addr), 0)
 }

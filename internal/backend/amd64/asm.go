@@ -16,7 +16,8 @@ type mem struct {
 	rip         bool
 	target      uint64
 	lab         label
-	seg         byte // 0x64 fs, 0x65 gs
+	seg         byte   // 0x64 fs, 0x65 gs
+	of          siteOf // what target, or disp, follows
 }
 
 func at(base Reg, disp int32) mem {
@@ -27,8 +28,14 @@ func atIdx(base, index Reg, scale uint8, disp int32) mem {
 	return mem{base: base, index: index, scale: scale, disp: disp, lab: noLabel}
 }
 
-func ripTo(target uint64) mem {
-	return mem{base: NoReg, index: NoReg, rip: true, target: target, lab: noLabel}
+func ripTo(target address) mem {
+	return mem{base: NoReg, index: NoReg, rip: true, target: target.n, lab: noLabel, of: target.of}
+}
+
+// follow is m with a displacement that differs from site to site.
+func (m mem) follow(of siteOf) mem {
+	m.of = of
+	return m
 }
 
 func ripLabel(l label) mem {
@@ -78,6 +85,7 @@ type ripFix struct {
 	target uint64
 	lab    label
 	disp   int32
+	of     siteOf
 }
 
 // insn is one instruction as emitted, kept for the listing.
@@ -138,6 +146,8 @@ type asm struct {
 	edges  []faultPoint // see stackedge.go
 	clocks []point      // of rdtsc
 	seqs   []*sequence
+	sites  []siteField
+	own    bool // the code differs in other ways too at other sites: see Template
 	insns  [numSections][]insn
 	sec    section
 	keep   bool // keep insns for a listing

@@ -75,10 +75,14 @@ type Code struct {
 	Stack int
 	// Clocks are the instructions that read the time stamp counter, where a thread that
 	// may not gets a signal. They are two bytes long, and rax and rdx are free there.
-	Clocks []uint64
-	addr   uint64
-	asm    *asm
-	linked *linked
+	Clocks  []uint64
+	program *ir.Program
+	cfg     Config
+	tune    tuning
+	asm     *asm
+	linked  *linked
+	reached []reached
+	based   []based
 	// guarded: starts with the dead man's switch.
 	guarded bool
 }
@@ -103,21 +107,25 @@ func Compile(p *ir.Program, cfg Config) (*Code, error) {
 type tuning struct {
 	exclude regSet
 	follow  int
+	list    bool // keep the instructions
 }
 
 func compile(p *ir.Program, cfg Config, tune tuning) (*Code, error) {
 	if err := checkConfig(p, &cfg); err != nil {
 		return nil, err
 	}
-	p = splitExits(reloadAfterReserve(p))
-	an := analyse(p)
+	an := analyse(splitExits(reloadAfterReserve(p)))
 	l := computeLiveness(an)
 	for _, exclude := range withheld {
 		g := newGen(an, l, cfg, exclude|tune.exclude)
 		g.follow = tune.follow
 		if g.settle() {
 			g.moveSavesToRegisters()
-			return g.finish()
+			c, err := g.finish(tune.list)
+			if c != nil {
+				c.program, c.tune = p, tune
+			}
+			return c, err
 		}
 	}
 	panic("BUG: amd64: no registers left for " + p.Name)

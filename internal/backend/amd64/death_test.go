@@ -107,10 +107,11 @@ func deathTrials(t *testing.T, e *executor, r *rand.Rand, state *irgen.State) []
 
 // instructions lists the addresses of all instructions.
 func (c *Code) instructions() (pcs []uint64) {
+	c = c.listed()
 	for _, sec := range []section{secHot, secCold} {
 		for _, i := range c.asm.insns[sec] {
 			if i.kind != kNote && i.kind != kData {
-				pcs = append(pcs, c.addr+uint64(c.linked.off(i.at)))
+				pcs = append(pcs, c.cfg.Addr+uint64(c.linked.off(i.at)))
 			}
 		}
 	}

@@ -221,11 +221,12 @@ func (tr *trial) thread(r *rand.Rand) {
 
 // inSequences lists the instructions of restartable sequences.
 func (c *Code) inSequences() (pcs []uint64) {
+	c = c.listed()
 	for _, q := range c.asm.seqs {
 		start, end := c.linked.off(q.start), c.linked.off(q.end)
 		for _, i := range c.asm.insns[q.start.sec] {
 			if off := c.linked.off(i.at); i.kind != kNote && off >= start && off < end {
-				pcs = append(pcs, c.addr+uint64(off))
+				pcs = append(pcs, c.cfg.Addr+uint64(off))
 			}
 		}
 	}
@@ -246,7 +247,7 @@ func (tr *trial) tooLarge() bool {
 
 // randomTuning leaves few registers now and then, so that values are spilled.
 func randomTuning(r *rand.Rand) tuning {
-	tune := tuning{follow: 8}
+	tune := tuning{follow: 8, list: true}
 	switch r.Intn(6) {
 	case 0:
 		tune.exclude = regSet(r.Uint64()|r.Uint64()) & (allGPR | allXMM)

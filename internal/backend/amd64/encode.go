@@ -55,7 +55,7 @@ func (a *asm) modrmMem(reg Reg, m mem, tail int) {
 	r := byte(reg) << 3
 	if m.rip {
 		a.byte(r | 5)
-		a.rips = append(a.rips, ripFix{at: a.here(), tail: tail, target: m.target, lab: m.lab, disp: m.disp})
+		a.rips = append(a.rips, ripFix{at: a.here(), tail: tail, target: m.target, lab: m.lab, disp: m.disp, of: m.of})
 		a.imm(0, 4)
 		return
 	}
@@ -70,6 +70,7 @@ func (a *asm) modrmMem(reg Reg, m mem, tail int) {
 	}
 	mod, size := byte(0x80), 4
 	switch {
+	case m.of != sameEverywhere: // so that the code has the same size at all sites
 	case m.disp == 0 && m.base&7 != RBP:
 		mod, size = 0, 0
 	case m.disp == int32(int8(m.disp)):
@@ -86,6 +87,9 @@ func (a *asm) modrmMem(reg Reg, m mem, tail int) {
 		a.byte(mod|r|4, scaleBits(m.scale)|idx<<3|byte(m.base&7))
 	} else {
 		a.byte(mod | r | byte(m.base&7))
+	}
+	if m.of != sameEverywhere {
+		a.sites = append(a.sites, siteField{at: a.here(), kind: fieldDisp, of: m.of})
 	}
 	a.imm(int64(m.disp), size)
 }

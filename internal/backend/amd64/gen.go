@@ -105,13 +105,13 @@ func (g *gen) settle() bool {
 	}
 }
 
-func (g *gen) finish() (*Code, error) {
-	g.emitAll(true)
+func (g *gen) finish(keep bool) (*Code, error) {
+	g.emitAll(keep)
 	bytes, cold, l, err := g.a.link()
 	if err != nil {
 		return nil, err
 	}
-	c := &Code{Bytes: bytes, Cold: cold, addr: g.cfg.Addr, asm: g.a, linked: l, guarded: g.guards()}
+	c := &Code{Bytes: bytes, Cold: cold, cfg: g.cfg, asm: g.a, linked: l, reached: g.reached, based: g.based, guarded: g.guards()}
 	c.Faults, c.Edges = g.faultsAt(l, g.a.faults), g.faultsAt(l, g.a.edges)
 	if len(c.Edges) > 0 {
 		c.Stack = int(g.plan.frame)

@@ -8,6 +8,7 @@ import (
 // Listing returns the code as text: address, bytes, instruction, with the
 // operations of the program as comments and the fixups of guarded accesses.
 func (c *Code) Listing() []string {
+	c = c.listed()
 	var out []string
 	order := []section{secHot, secCold, secTail}
 	if c.Cold != nil {
@@ -36,7 +37,7 @@ func (c *Code) Listing() []string {
 }
 
 func (c *Code) line(i *insn, off, size int) string {
-	pc := c.addr + uint64(off)
+	pc := c.cfg.Addr + uint64(off)
 	var b strings.Builder
 	fmt.Fprintf(&b, "%12x  %-30x %s", pc, c.bytesAt(i.at.sec, off, size), c.text(i, off, size))
 	for _, f := range c.Faults {
@@ -62,14 +63,14 @@ func (c *Code) bytesAt(s section, off, size int) []byte {
 }
 
 func (c *Code) text(i *insn, off, size int) string {
-	w := &writer{a: c.asm, l: c.linked, next: c.addr + uint64(off+size)}
+	w := &writer{a: c.asm, l: c.linked, next: c.cfg.Addr + uint64(off+size)}
 	switch i.kind {
 	case kJump:
 		name := "jmp"
 		if i.cc != ccAlways {
 			name = "j" + ccNames[i.cc]
 		}
-		return fmt.Sprintf("%s %#x", name, c.addr+uint64(c.linked.off(c.asm.labels[i.lab])))
+		return fmt.Sprintf("%s %#x", name, c.cfg.Addr+uint64(c.linked.off(c.asm.labels[i.lab])))
 	case kData:
 		return fmt.Sprintf(".ascii %q", c.bytesAt(i.at.sec, off, size))
 	}
@@ -78,4 +79,18 @@ func (c *Code) text(i *insn, off, size int) string {
 		s += fmt.Sprintf(" # %x", w.target)
 	}
 	return s
+}
+
+// listed is the code with its instructions, which Compile does not keep.
+func (c *Code) listed() *Code {
+	if c.asm != nil && c.asm.keep {
+		return c
+	}
+	tune := c.tune
+	tune.list = true
+	same, err := compile(c.program, c.cfg, tune)
+	if err != nil {
+		panic("BUG: amd64: the same program again: " + err.Error())
+	}
+	return same
 }

@@ -32,10 +32,9 @@ func (g *gen) lowerIntern(in *ir.Instr) {
 	w.walk = g.newWalk(in, RAX)
 	w.walk.take, w.walk.bounded = w.take, ring.StackPCBits <= unwind.AddressBits
 	g.movImm(w.left, in.Aux/8-1)
-	pc := g.cfg.PC
-	g.movImm(w.node, int64(ring.StackHome(0, pc)))
-	g.movImm(w.rule, int64(ring.StackWord(pc, true)))
-	g.movImm(w.pc, int64(pc+1)) // not a call
+	g.sitePC(w.node, pcHome, &g.cfg)
+	g.sitePC(w.rule, pcWord, &g.cfg)
+	g.sitePC(w.pc, pcBehind, &g.cfg) // not a call
 	g.a.jmp(w.probe)
 	w.frame()
 	done := g.a.newLabel()

@@ -88,7 +88,7 @@ func (l *look) hash(k1 ir.Value) {
 
 // first makes d the first slot of the window.
 func (l *look) first() {
-	slots := l.tab.Addr + maps.HeaderSize
+	slots := fixed(l.tab.Addr + maps.HeaderSize)
 	l.loadAddr(l.d, slots)
 	if n := l.tab.IndexShift(); n < 64 {
 		l.rmo(iMOV, 8, l.t, regOpd(l.h))
@@ -142,7 +142,7 @@ func (l *look) window() {
 	l.mi(iSUB, 4, rmReg(n), 1)
 	l.a.jcc(ccNE, again)
 	if l.insert {
-		l.loadAddr(l.t, l.tab.Addr+maps.Full)
+		l.loadAddr(l.t, fixed(l.tab.Addr+maps.Full))
 		l.m(iLOCKINC, 8, memOpd(at(l.t, 0)))
 		l.a.jmp(none)
 		l.a.bind(free)

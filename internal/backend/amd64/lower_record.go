@@ -18,7 +18,7 @@ func init() {
 
 // deadman leaves when jalon, which answers our faults, is no more.
 func (g *gen) deadman() {
-	m := g.fixedMem(g.cfg.Layout.Control + ring.ControlDeadman)
+	m := g.fixedMem(fixed(g.cfg.Layout.Control + ring.ControlDeadman))
 	g.mi(iTEST, 4, rmMem(m), ring.OwnerDied)
 	dead := g.a.newLabel()
 	g.a.jcc(ccNE, dead)
@@ -62,13 +62,14 @@ func (g *gen) scaleCPU(d Reg, stride uint64) {
 }
 
 // indexed is the memory at a constant address plus idx, which is destroyed.
-func (g *gen) indexed(addr uint64, idx Reg) mem {
-	if addr < 1<<31 {
-		return atIdx(NoReg, idx, 1, int32(addr))
+func (g *gen) indexed(addr address, idx Reg) mem {
+	if addr.n < 1<<31 {
+		g.a.own = g.a.own || addr.of != sameEverywhere
+		return atIdx(NoReg, idx, 1, int32(addr.n))
 	}
-	if c, off, ok := g.cfg.constant(addr); ok && !g.near(addr) {
-		g.rmo(iADD, 8, idx, memOpd(ripTo(c.At)))
-		return at(idx, off)
+	if c, off, ok := g.constant(addr); ok && !g.near(addr) {
+		g.rmo(iADD, 8, idx, memOpd(ripTo(fixed(c.At))))
+		return at(idx, off).follow(addr.of)
 	}
 	if base, ok := g.cheapScratch(); ok {
 		g.loadAddr(base, addr)
@@ -77,18 +78,19 @@ func (g *gen) indexed(addr uint64, idx Reg) mem {
 		return m
 	}
 	// Rather than save a second register, add the address from a constant in the code.
-	g.rmo(iADD, 8, idx, memOpd(ripLabel(g.constant64(addr))))
+	g.a.own = g.a.own || addr.of != sameEverywhere
+	g.rmo(iADD, 8, idx, memOpd(ripLabel(g.constant64(addr.n))))
 	return at(idx, 0)
 }
 
 // lockedCounter addresses counter n of this CPU, for an increment with lock.
 func (g *gen) lockedCounter(n int64) mem {
 	l := &g.cfg.Layout
-	addr := l.Counters
+	addr := address{l.Counters, ofCounters}
 	if g.restartable() {
-		addr = l.LockedCounters
+		addr = address{l.LockedCounters, ofLocked}
 	}
-	addr += l.CounterStep * uint64(n)
+	addr.n += l.CounterStep * uint64(n)
 	if l.CPUMask == 0 {
 		return g.fixedMem(addr)
 	}
@@ -113,7 +115,7 @@ func (g *gen) lowerCount(in *ir.Instr) {
 	g.checkRegistered(s, other)
 	q := g.enter(s)
 	g.thisCPU(s, l.CounterStride, gone)
-	g.mi(iADD, 8, rmMem(g.indexed(l.Counters+l.CounterStep*uint64(in.Imm), s)), 1)
+	g.mi(iADD, 8, rmMem(g.indexed(address{l.Counters + l.CounterStep*uint64(in.Imm), ofCounters}, s)), 1)
 	g.leaveBy(q, s)
 	g.a.bind(done)
 	g.release(s)
@@ -135,7 +137,7 @@ func (g *gen) lockedRing(p, n Reg) {
 		rings = l.LockedRings
 	}
 	if l.CPUMask == 0 {
-		g.loadAddr(p, rings)
+		g.loadAddr(p, fixed(rings))
 		return
 	}
 	g.cpuOffset(n, l.RingStride)
@@ -148,7 +150,7 @@ func (g *gen) addRings(p, n Reg, rings uint64) {
 		g.lea(8, p, at(n, int32(rings)))
 		return
 	}
-	g.loadAddr(p, rings)
+	g.loadAddr(p, fixed(rings))
 	g.rmo(iADD, 8, p, regOpd(n))
 }
 
@@ -286,5 +288,6 @@ func (g *gen) lowerCommit(*ir.Instr) {
 	}
 	for size := range g.an.sizes {
 		g.mi(iMOV, 4, m, g.eventWord(size))
+		g.a.siteID()
 	}
 }

@@ -75,6 +75,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	if len(g.an.sizes) > 1 {
 		h := g.dst(g.l.recHeader())
 		g.movImm(h, r.word)
+		g.a.siteID()
 		g.setDst(g.l.recHeader(), h)
 	}
 	g.busy &^= fixed | setOf(item(n)) // free again when the ring is full
@@ -175,6 +176,7 @@ func (r *reservation) thisRing(gone label) {
 // half that says that the event is not complete comes first: with lock, the reader may see one without the other.
 func (r *reservation) storeEvent(off int64) {
 	r.mi(iMOV, 4, rmMem(r.dataMem(RAX, off+4)), int64(int32(uint32(r.word)|ring.WordPending>>32)))
+	r.a.siteID()
 	if r.eventHead() > ring.EventHead {
 		r.mi(iMOV, 8, rmMem(r.dataMem(RAX, off+ring.EventHead)), r.size)
 	}
@@ -379,7 +381,7 @@ func (g *gen) readTime() {
 	case ring.ClockNone:
 		return
 	case ring.ClockCoarse:
-		g.rmo(iMOV, 8, RDX, memOpd(g.fixedMem(g.cfg.Layout.Control+ring.ControlClock)))
+		g.rmo(iMOV, 8, RDX, memOpd(g.fixedMem(fixed(g.cfg.Layout.Control+ring.ControlClock))))
 		return
 	}
 	g.a.clocks = append(g.a.clocks, g.a.here())

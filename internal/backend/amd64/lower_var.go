@@ -19,7 +19,9 @@ func init() {
 }
 
 // varMem addresses variable n of the session.
-func (va *variables) varMem(n int64) mem { return va.fixedMem(va.cfg.Layout.Variables + 8*uint64(n)) }
+func (va *variables) varMem(n int64) mem {
+	return va.fixedMem(fixed(va.cfg.Layout.Variables + 8*uint64(n)))
+}
 
 func (va *variables) lowerGetVar(in *ir.Instr) {
 	d := va.dst(in.Dst)

@@ -56,7 +56,7 @@ func (g *gen) lowerWalk(in *ir.Instr) {
 	w := &stored{dst: at(rec, int32(in.Imm)).plus(slotBytes), max: in.Aux, i: g.scratch(), end: g.a.newLabel()}
 	w.walk = g.newWalk(in, g.scratch())
 	w.walk.take = w.take
-	g.movImm(w.pc, int64(g.cfg.PC))
+	g.sitePC(w.pc, pcItself, &g.cfg)
 	g.mr(iMOV, 8, rmMem(w.dst), w.pc)
 	g.movImm(w.i, 8)
 	w.frame()

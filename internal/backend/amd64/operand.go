@@ -102,9 +102,10 @@ func (od *operands) rematOpd(in *ir.Instr, w uint8) opd {
 	switch {
 	case in.Imm == ir.RegPC:
 		if pc := int64(od.cfg.PC); pc == int64(int32(pc)) {
+			od.a.own = true
 			return immOpd(pc)
 		}
-		return regOpd(od.addrReg(od.cfg.PC))
+		return regOpd(od.addrReg(address{od.cfg.PC, ofPC}))
 	case in.Imm == ir.RegFlags:
 		od.clobber(itemFlags)
 		return memOpd(od.slot(itemFlags))

@@ -24,6 +24,9 @@ type planner struct {
 
 	order []ir.BlockID
 	place []section
+
+	reached []reached // addresses that were looked at, for Template
+	based   []based
 }
 
 // The places of saves are found by iteration: emitting the code shows which items each

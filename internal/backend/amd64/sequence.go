@@ -60,7 +60,7 @@ func (g *gen) checkRegistered(s Reg, other label) {
 	g.rmo(iMOV, 8, s, o)
 	g.mi(iSHR, 4, rmReg(s), ring.RegisteredShift-3)
 	g.mi(iAND, 4, rmReg(s), (ring.RegisteredThreads-1)*8)
-	g.rmo(iMOV, 8, s, memOpd(g.indexed(g.cfg.Layout.Registered, s)))
+	g.rmo(iMOV, 8, s, memOpd(g.indexed(fixed(g.cfg.Layout.Registered), s)))
 	g.rmo(iCMP, 8, s, memOpd(fsMem(0)))
 	g.a.jcc(ccNE, other)
 }

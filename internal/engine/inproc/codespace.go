@@ -50,6 +50,10 @@ type used struct{ hot, cold uint64 }
 
 func (r *region) half() uint64 { return r.size / 2 }
 
+// coldAlign is the alignment of the rarely executed parts: that of the descriptors of restartable sequences, so that
+// templates fit.
+const coldAlign = 32
+
 // codeAlign is the size of a cache line: a short hit program occupies at most two lines.
 const codeAlign = 64
 

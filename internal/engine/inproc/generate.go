@@ -61,6 +61,7 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
+			known := templates{}
 			for k, p := range part {
 				if i == 0 && l.step("generating code", k*n, len(plans)) != nil {
 					done.Store(int64(len(plans)) + 1)
@@ -68,7 +69,7 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 				if done.Add(1) > int64(len(plans)) {
 					return // interrupted: the caller checks too
 				}
-				errs[i] = append(errs[i], c.generate(p, windows[i][p.region]))
+				errs[i] = append(errs[i], c.generate(p, windows[i][p.region], known))
 			}
 		}()
 	}
@@ -91,7 +92,7 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 func aligned(n uint64) uint64 { return (n + codeAlign - 1) &^ (codeAlign - 1) }
 
 // generate compiles the trampoline for its final address, behind what is used of its region.
-func (c *compiler) generate(p *placed, used *used) error {
+func (c *compiler) generate(p *placed, used *used, known templates) error {
 	used.hot = aligned(used.hot)
 	p.at = p.region.base + used.hot
 	p.tab = tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
@@ -101,7 +102,7 @@ func (c *compiler) generate(p *placed, used *used) error {
 			if x.addr != of {
 				continue
 			}
-			b, err := c.hitCode(p, x, addr+uint64(len(all)), used)
+			b, err := c.hitCode(p, x, addr+uint64(len(all)), used, known)
 			if err != nil {
 				return nil, err
 			}
@@ -139,14 +140,15 @@ func (c *compiler) generate(p *placed, used *used) error {
 }
 
 // hitCode compiles the hit program of a site for an address.
-func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used) ([]byte, error) {
+func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known templates) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
 	coldAt := p.region.base + p.region.half() + used.cold
 	tables, err := c.buffers.mapsOf(x.Program)
 	if err != nil {
 		return nil, err
 	}
-	hit, err := amd64.Compile(x.IR, amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area, Constants: p.region.shared, Maps: tables})
+	cfg := amd64.Config{Addr: at, ColdAddr: coldAt, PC: x.addr, Layout: c.buffers.layout(x.id), DeadGPR: gpr, DeadFlags: flags, NoTSC: c.handlers.noTSC.Load(), Clock: c.opt.Clock, Walk: c.walks.area, Constants: p.region.shared, Maps: tables}
+	hit, err := known.compile(templateKey{x.IR, gpr, flags, p.region}, cfg)
 	if err != nil {
 		return nil, err
 	}
@@ -155,7 +157,7 @@ func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used) ([]byte, e
 	}
 	if len(hit.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{x, coldAt, hit.Cold})
-		used.cold += uint64(len(hit.Cold)+15) &^ 15
+		used.cold += (uint64(len(hit.Cold)) + coldAlign - 1) &^ (coldAlign - 1)
 	}
 	for _, f := range hit.Faults {
 		p.tab.fault[f.PC] = f.Fixup

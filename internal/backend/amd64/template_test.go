@@ -1,0 +1,87 @@
+package amd64
+
+import (
+	"bytes"
+	"math/rand"
+	"slices"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+// TestTemplate: what a template makes for another site is what Compile makes, byte for byte, for random programs,
+// layouts and sites, and for walks along stacks. A template must fit nearly all sites.
+func TestTemplate(t *testing.T) {
+	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
+	made, without, unfit := 0, 0, 0
+	for range envInt("JALON_AMD64_RUNS", 3000) {
+		p := irgen.Random(r, irgen.Options{Floats: r.Intn(3) == 0, SegBase: true, Maps: true, NoFlags: r.Intn(4) != 0, Blocks: 1 + r.Intn(10), Instrs: 1 + r.Intn(12)})
+		if r.Intn(5) == 0 {
+			p = walkProgram(r, int64(1+r.Intn(20)))
+		}
+		if r.Intn(2) == 0 {
+			if err := ir.Optimize(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		cfg := randomConfig(r, codeAddr)
+		cfg.ColdAddr = codeAddr + 1<<16
+		if cfg.Layout.Control == farAddr {
+			cfg.Constants = execConstants() // without them there are no templates
+		}
+		cfg.Walk, cfg.Layout.Stacks = cfg.Layout.Control+walkArea, cfg.Layout.Control+walkStacks
+		cfg.Layout.FSGSBASE, cfg.Layout.XGETBV1 = true, hasXGETBV1()
+		c, err := Compile(p, cfg)
+		if err != nil {
+			t.Fatalf("%v\n%s", err, p)
+		}
+		tm := c.Template()
+		if tm == nil {
+			without++
+			continue
+		}
+		for range 4 {
+			other := otherSite(r, cfg)
+			want, err := Compile(p, other)
+			got := tm.At(other)
+			switch {
+			case got == nil:
+				unfit++
+				continue
+			case err != nil:
+				t.Fatalf("a template for what cannot be compiled: %v\n%s", err, p)
+			}
+			made++
+			if !bytes.Equal(got.Bytes, want.Bytes) || !bytes.Equal(got.Cold, want.Cold) || !slices.Equal(got.Faults, want.Faults) ||
+				!slices.Equal(got.Edges, want.Edges) || !slices.Equal(got.Clocks, want.Clocks) || got.Stack != want.Stack || got.guarded != want.guarded {
+				t.Fatalf("other code at another site\nfrom %+v\nto %+v\ngot  %x %x\nwant %x %x\n%s", cfg, other, got.Bytes, got.Cold, want.Bytes, want.Cold, p)
+			}
+		}
+	}
+	t.Logf("%d times the same; %d programs without a template, %d sites that did not fit", made, without, unfit)
+	if without > made/100 || unfit > made/10 {
+		t.Error("templates are for too few sites")
+	}
+}
+
+// otherSite is the configuration of another site of the same program.
+func otherSite(r *rand.Rand, cfg Config) Config {
+	near := int64(1) << (10 + r.Intn(20))
+	cfg.Addr += uint64(r.Int63n(near))
+	cfg.ColdAddr += uint64(r.Int63n(near) &^ (sequenceAlign - 1))
+	if cfg.ColdAddr < cfg.Addr+1<<16 {
+		cfg.ColdAddr += uint64(near)
+	}
+	cfg.PC += uint64(r.Int63n(near))
+	if r.Intn(20) == 0 {
+		cfg.PC = uint64(r.Int63n(1 << (16 + r.Intn(32))))
+	}
+	l := &cfg.Layout
+	n := uint64(r.Intn(1 << r.Intn(20)))
+	l.SiteID += uint32(n)
+	l.Counters += 8 * n
+	l.LockedCounters += 8 * n
+	return cfg
+}
