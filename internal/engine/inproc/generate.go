@@ -95,7 +95,7 @@ func aligned(n uint64) uint64 { return (n + codeAlign - 1) &^ (codeAlign - 1) }
 func (c *compiler) generate(p *placed, used *used, known templates) error {
 	used.hot = aligned(used.hot)
 	p.at = p.region.base + used.hot
-	p.tab = tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
+	p.cold, p.marks = nil, marks{}
 	insert := func(of, addr uint64) ([]byte, error) {
 		var all []byte
 		for _, x := range p.sites {
@@ -117,7 +117,7 @@ func (c *compiler) generate(p *placed, used *used, known templates) error {
 	if uint64(len(code)) > p.estimate() {
 		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was estimated at %d", len(code), p.estimate()))
 	}
-	p.code, p.pcs = code, pcs
+	p.code, p.size, p.pcs = code, uint64(len(code)), pcs
 	used.hot += uint64(len(code))
 	if used.hot > p.region.half() || used.cold > p.region.half() {
 		panic(fmt.Sprintf("BUG: the code for %#x is larger than its region: %d and %d of %d bytes", p.plan.Addr, used.hot, used.cold, p.region.half()))
@@ -126,15 +126,7 @@ func (c *compiler) generate(p *placed, used *used, known templates) error {
 		return err
 	}
 	if p.plan.Tactic == patch.Trapping {
-		p.tab.trap[p.plan.Addr] = p.at
-	}
-	p.tab.origin = p.copies()
-	p.tab.code = []span{{p.at, p.at + uint64(len(code))}}
-	if p.stub != 0 {
-		p.tab.code = append(p.tab.code, span{p.stub, p.stub + stubLen})
-	}
-	for _, part := range p.cold {
-		p.tab.code = append(p.tab.code, span{part.at, part.at + uint64(len(part.code))})
+		p.marks.trap = p.at
 	}
 	return nil
 }
@@ -156,18 +148,10 @@ func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known temp
 		p.noStack = err
 	}
 	if len(hit.Cold) > 0 {
-		p.cold = append(p.cold, coldPart{x, coldAt, hit.Cold})
+		p.cold = append(p.cold, coldPart{x, coldAt, hit.Cold, uint64(len(hit.Cold))})
 		used.cold += (uint64(len(hit.Cold)) + coldAlign - 1) &^ (coldAlign - 1)
 	}
-	for _, f := range hit.Faults {
-		p.tab.fault[f.PC] = f.Fixup
-	}
-	for _, f := range hit.Edges {
-		p.tab.edge[f.PC] = edge{f.Fixup, x.id}
-	}
-	for _, pc := range hit.Clocks {
-		p.tab.clock[pc] = pc + rdtscLen
-	}
+	p.marks.hits = append(p.marks.hits, hitMarks{x.id, hit.Faults, hit.Edges, hit.Clocks})
 	if d := c.opt.Dump; d.IR != nil {
 		d.IR(x.Label, x.IR.String())
 	}

@@ -107,7 +107,7 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 				left = append(left, x)
 				continue
 			}
-			in.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.Label, x.addr, x.where.site.Func, x.tactic, len(p.code), p.at)
+			in.logf("site %d: %s at %#x in %s (%s), %d bytes of code at %#x", x.id, x.Label, x.addr, x.where.site.Func, x.tactic, p.size, p.at)
 		}
 	}
 	return left, nil
@@ -174,34 +174,37 @@ func (in *installer) makeRoom(c callable, plans []*placed) ([]*placed, error) {
 
 // write writes the trampolines, while the process runs. Nothing jumps to them yet.
 func (in *installer) write(plans []*placed) error {
-	all := &tables{}
+	all := newTables()
 	var pieces []piece
 	fresh := map[*region]bool{} // whose constants are to be written
 	for _, p := range plans {
-		all.join(&p.tab)
+		all.take(p)
 		pieces = append(pieces, p.pieces()...)
 		if r := p.region; !r.written && !fresh[r] {
 			fresh[r] = true
 			pieces = append(pieces, piece{r.base + r.half(), r.constants})
 		}
 	}
-	pieces = joinedPieces(pieces)
 	return in.p.Access(func(m *process.Memory) error {
 		if in.replaced() {
 			return engine.ErrReplaced
 		}
-		for _, x := range pieces {
+		err := writeJoined(pieces, func(at uint64, code []byte) error {
 			if err := in.interrupted(); err != nil {
 				return err
 			}
-			if err := m.WriteMem(x.at, x.code); err != nil {
-				return err
-			}
+			return m.WriteMem(at, code)
+		})
+		if err != nil {
+			return err
 		}
 		for r := range fresh {
 			r.written = true
 		}
 		in.tables.add(all)
+		for _, p := range plans {
+			p.written()
+		}
 		return nil
 	})
 }

@@ -20,11 +20,12 @@ type placed struct {
 	region   *region
 	at       uint64 // address of the trampoline
 	stub     uint64 // address of the stub of a punned jump; 0: none
-	code     []byte
+	code     []byte // of the trampoline; nil when it was written
+	size     uint64 // its bytes
 	cold     []coldPart
 	pcs      []patch.PCPair
 	edits    []patch.Edit
-	tab      tables
+	marks    marks // nothing when the tracer has them
 	// noStack is why the code must not run: it would store below a goroutine's stack.
 	noStack error
 }
@@ -33,7 +34,8 @@ type placed struct {
 type coldPart struct {
 	site *site
 	at   uint64
-	code []byte
+	code []byte // nil when it was written
+	size uint64
 }
 
 func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
@@ -160,6 +162,14 @@ func (p *placed) pieces() []piece {
 		list = append(list, piece{c.at, c.code})
 	}
 	return list
+}
+
+// written drops what is in the process, and in the tables of the tracer, now: 3 KB of each site.
+func (p *placed) written() {
+	p.code, p.marks = nil, marks{}
+	for i := range p.cold {
+		p.cold[i].code = nil
+	}
 }
 
 // jump writes the jumps of a patch to its trampoline.

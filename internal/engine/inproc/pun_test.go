@@ -96,6 +96,7 @@ func TestBehindPun(t *testing.T) {
 	if p.code, p.pcs, err = plan.Emit(at, func(_, _ uint64) ([]byte, error) { return hit, nil }); err != nil {
 		t.Fatal(err)
 	}
+	p.size = uint64(len(p.code))
 	if p.heldEnd() != lo+7 || p.end() != lo+2 {
 		t.Errorf("end %#x, held to %#x", p.end(), p.heldEnd())
 	}

@@ -5,6 +5,7 @@ import (
 	"sort"
 	"sync/atomic"
 
+	"github.com/jalon-trace/jalon/internal/backend/amd64"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -33,22 +34,47 @@ type copied struct {
 	pushed bool // after the first instruction of the copy the stack has one word more
 }
 
-// join adds the entries of other tables.
-func (t *tables) join(u *tables) {
-	t.fault, t.trap, t.clock, t.edge = joined(t.fault, u.fault), joined(t.trap, u.trap), joined(t.clock, u.clock), joined(t.edge, u.edge)
-	t.origin = append(t.origin, u.origin...)
-	t.code = append(t.code, u.code...)
+// marks are what the tables are to have of a patch.
+type marks struct {
+	trap uint64 // address of the trampoline of an int3; 0: it is a jump
+	hits []hitMarks
 }
 
-// joined adds the entries of b to a.
-func joined[T any](a, b map[uint64]T) map[uint64]T {
-	if a == nil {
-		a = map[uint64]T{}
+// hitMarks are those of a hit program.
+type hitMarks struct {
+	site          uint32
+	faults, edges []amd64.Fault
+	clocks        []uint64
+}
+
+func newTables() *tables {
+	return &tables{fault: map[uint64]uint64{}, edge: map[uint64]edge{}, clock: map[uint64]uint64{}, trap: map[uint64]uint64{}}
+}
+
+// take adds what is known of a patch.
+func (t *tables) take(p *placed) {
+	for _, x := range p.marks.hits {
+		for _, f := range x.faults {
+			t.fault[f.PC] = f.Fixup
+		}
+		for _, f := range x.edges {
+			t.edge[f.PC] = edge{f.Fixup, x.site}
+		}
+		for _, pc := range x.clocks {
+			t.clock[pc] = pc + rdtscLen
+		}
 	}
-	for k, v := range b {
-		a[k] = v
+	if p.marks.trap != 0 {
+		t.trap[p.plan.Addr] = p.marks.trap
 	}
-	return a
+	t.origin = append(t.origin, p.copies()...)
+	t.code = append(t.code, span{p.at, p.at + p.size})
+	if p.stub != 0 {
+		t.code = append(t.code, span{p.stub, p.stub + stubLen})
+	}
+	for _, c := range p.cold {
+		t.code = append(t.code, span{c.at, c.at + c.size})
+	}
 }
 
 // back returns the program's address for a pc in a copy.

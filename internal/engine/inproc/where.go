@@ -21,11 +21,11 @@ func (p *placed) codeAt(pc uint64) (process.Code, bool) {
 	if p.stub != 0 && pc == p.stub {
 		return process.Code{In: true, Boundary: true, Orig: p.plan.Addr}, true
 	}
-	if pc >= p.at && pc < p.at+uint64(len(p.code)) {
+	if pc >= p.at && pc < p.at+p.size {
 		return p.inside(pc), true
 	}
 	for i, c := range p.cold {
-		if pc >= c.at && pc < c.at+uint64(len(c.code)) {
+		if pc >= c.at && pc < c.at+c.size {
 			return process.Code{In: true, Stops: []uint64{p.copyOf(p.coldSite(i).addr)}}, true
 		}
 	}

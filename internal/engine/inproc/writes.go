@@ -91,18 +91,30 @@ type piece struct {
 	code []byte
 }
 
-// joinedPieces puts pieces together that lie next to each other. The gaps, of less than codeAlign bytes, are unused.
-func joinedPieces(list []piece) (out []piece) {
+// writeJoined writes pieces together that lie next to each other. The gaps, of less than codeAlign bytes, are unused.
+func writeJoined(list []piece, write func(at uint64, code []byte) error) error {
 	slices.SortFunc(list, func(a, b piece) int { return cmp.Compare(a.at, b.at) })
-	for _, x := range list {
-		if n := len(out); n > 0 {
-			last := &out[n-1]
-			if gap := x.at - (last.at + uint64(len(last.code))); gap < codeAlign && len(last.code) < 1<<20 {
-				last.code = append(append(last.code, make([]byte, gap)...), x.code...)
-				continue
-			}
+	var buf []byte
+	at := uint64(0)
+	flush := func() error {
+		if len(buf) == 0 {
+			return nil
 		}
-		out = append(out, piece{x.at, slices.Clone(x.code)})
+		defer func() { buf = buf[:0] }()
+		return write(at, buf)
 	}
-	return out
+	for _, x := range list {
+		gap := x.at - (at + uint64(len(buf)))
+		if gap >= codeAlign || len(buf)+len(x.code) > writeSize {
+			if err := flush(); err != nil {
+				return err
+			}
+			at, gap = x.at, 0
+		}
+		buf = append(append(buf, make([]byte, gap)...), x.code...)
+	}
+	return flush()
 }
+
+// writeSize bounds what is written at once.
+const writeSize = 1 << 18
