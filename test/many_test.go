@@ -44,7 +44,7 @@ func TestManySites(t *testing.T) {
 	if limit := cheap * time.Duration(3*many/few); dear > limit {
 		t.Errorf("%d sites cost %v, %d cost %v", many, dear, few, cheap)
 	}
-	if limit := int64(400 << 20); size > limit {
+	if limit := int64(240 << 20); size > limit {
 		t.Errorf("%d sites take %d MiB", many, size>>20)
 	}
 }
