@@ -54,6 +54,9 @@ func (lk *lookup) exitValue(span lang.Span) expr {
 	case x.Value == nil:
 		lk.fail(span, "there is no return value: the function returns nothing", "")
 	}
+	if x := lk.in.Exit; x.Passed != 0 && x.Value.Loc.Unavailable == "" {
+		return lk.atPassed(x.Value.Type, x.Passed, span)
+	}
 	return lk.variable(lk.in.Exit.Value, span)
 }
 

@@ -3,6 +3,7 @@ package sema
 import (
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -45,6 +46,7 @@ type keptValue struct {
 	from lang.Text
 	span lang.Span
 	x    expr
+	reg  int  // if not 0, x is this register
 	may  bool // it may be that it cannot be read
 }
 
@@ -56,12 +58,12 @@ func (p *pairs) status() int64    { return int64(1 + len(p.kept)) }
 func (p *pairs) words() int       { return 2 + len(p.kept) }
 
 // needPair makes sure that entries are found.
-func (c *checker) needPair(what string, span lang.Span) {
-	switch x := c.in.Exit; {
+func (st *site) needPair(what string, span lang.Span) {
+	switch x := st.in.Exit; {
 	case x == nil:
-		c.fail(span, what+" is known at the returns of a function only", "FUNCTION%return is a place at the returns of a function")
+		st.fail(span, what+" is known at the returns of a function only", "FUNCTION%return is a place at the returns of a function")
 	case x.Pair == nil:
-		c.fail(span, what+" is not available: "+x.NoPair, "")
+		st.fail(span, what+" is not available: "+x.NoPair, "")
 	}
 }
 
@@ -108,16 +110,28 @@ func (c *checker) entryCall(x *lang.Call) expr {
 	if t := e.Type().Strip(); !isScalar(t) || t.Size > 8 {
 		c.fail(x.Span(), fmt.Sprintf("only numbers and pointers can be kept from the entry, this is %s", typeString(e.Type())), "")
 	}
-	for n, k := range c.pairs.kept {
-		if k.from == c.from && k.span == x.Span() {
-			return &keptExpr{typed{e.Type(), x.Span()}, n}
-		}
+	return c.kept(&keptValue{from: c.from, span: x.Span(), x: e}, e.Type(), x.Span())
+}
+
+// atPassed is the object of type t at the address that a register has at the entry.
+func (st *site) atPassed(t *ctype.Type, reg int, span lang.Span) expr {
+	st.needPair("the return value", span)
+	e := &load{typed{ctype.ULongT, span}, regRef("", ctype.ULongT, reg, 0, span)}
+	p := ctype.PointerTo(t)
+	return &deref{typed{t, span}, st.kept(&keptValue{x: e, reg: reg}, p, span)}
+}
+
+// kept adds a value that the entry keeps, unless it is kept already.
+func (st *site) kept(k *keptValue, t *ctype.Type, span lang.Span) expr {
+	n := slices.IndexFunc(st.pairs.kept, func(o *keptValue) bool { return o.reg == k.reg && (k.reg != 0 || o.from == k.from && o.span == k.span) })
+	if n < 0 {
+		n = len(st.pairs.kept)
+		st.pairs.kept = append(st.pairs.kept, k)
 	}
-	if len(c.pairs.kept) == maxKept {
-		c.fail(x.Span(), fmt.Sprintf("more than %d values of the entry", maxKept), "")
+	if n == maxKept {
+		st.fail(span, fmt.Sprintf("more than %d values of the entry", maxKept), "")
 	}
-	c.pairs.kept = append(c.pairs.kept, &keptValue{from: c.from, span: x.Span(), x: e})
-	return &keptExpr{typed{e.Type(), x.Span()}, len(c.pairs.kept) - 1}
+	return &keptExpr{typed{t, span}, n}
 }
 
 // paired is the entry of the call, in the program at the return.

@@ -59,6 +59,8 @@ type Input struct {
 type Exit struct {
 	// Value is $retval; nil: the function returns nothing.
 	Value *debuginfo.Variable
+	// Passed, if not 0, is the register that has the address of Value at the function's entry.
+	Passed int
 	// Tail: the function ends by a call of another. An item that needs the value shows that.
 	Tail bool
 	// Pair is how the entry of the same call is found, for $elapsed and @entry(x); nil: it is not, because of NoPair.

@@ -104,6 +104,7 @@ const (
 	atAddrBase          = 0x73
 	atRnglistsBase      = 0x74
 	atDwoName           = 0x76
+	atAlignment         = 0x88
 	atExportSymbols     = 0x89
 	atDefaultValue      = 0x1e
 	atLoclistsBase      = 0x8c

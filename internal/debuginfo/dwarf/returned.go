@@ -16,6 +16,10 @@ type Returned struct {
 	Go      bool // Go's calling convention for registers, not C's
 	// Memory: the result is an object of a C++ class that is always returned in memory.
 	Memory bool
+	// Rust: by rustc's convention, as far as the type and the callers show it.
+	Rust bool
+	// Unproved: the compiler may have removed results that no caller uses, and does not say so.
+	Unproved bool
 	// Why, if not "", is why it is not certain where the result is.
 	Why string
 }
@@ -43,14 +47,18 @@ func (ss *scopes) Returned(vaddr uint64) (r Returned) {
 	if u.isGo() {
 		return ss.goReturned(f)
 	}
-	if why := ss.ownConvention(f); why != "" {
+	if u.isRust() {
+		return ss.rustReturned(f)
+	}
+	why, unproved := ss.ownConvention(f)
+	if why != "" {
 		return Returned{Why: why}
 	}
 	t := ss.typeOf(f.d)
 	if t.Strip().Kind == ctype.Void {
 		return Returned{}
 	}
-	r = Returned{Results: []Result{{Type: t}}}
+	r = Returned{Results: []Result{{Type: t}}, Unproved: unproved}
 	switch k := t.Strip().Kind; {
 	case u.isC():
 	case u.isCxx():
@@ -65,31 +73,37 @@ func (ss *scopes) Returned(vaddr uint64) (r Returned) {
 }
 
 // ownConvention returns why a function may be called otherwise than its type says: compilers change functions
-// that only they call.
-func (ss *scopes) ownConvention(f *fn) string {
+// that only they call. unproved: it is not known whether they have removed the result.
+func (ss *scopes) ownConvention(f *fn) (why string, unproved bool) {
 	if v, ok := f.d.deep(atCallingConvention); ok && v.N != ccNormal {
-		return "the compiler has given the function a calling convention of its own"
+		return changedConvention, false
 	}
-	global := false
-	for _, name := range []string{f.d.linkage(), f.d.name()} {
-		for _, sym := range ss.lookupSymbols(name) {
-			global = global || sym.Value == f.entry() && !sym.Local
-		}
-	}
-	if global {
-		return ""
+	if ss.exported(f) {
+		return "", false
 	}
 	if sym, _, ok := ss.symbolAt(f.entry()); ok && sym.Value == f.entry() {
 		for _, suffix := range []string{".isra.", ".part."} {
 			if strings.Contains(sym.Name, suffix) {
-				return "the compiler has made the function from another (" + sym.Name + "), perhaps without its result"
+				return "the compiler has made the function from another (" + sym.Name + "), perhaps without its result", false
 			}
 		}
 	}
-	if producer := f.d.u.head().producer; strings.Contains(producer, "clang") && clangMajor(producer) < 15 {
-		return "the function is local, and clang before version 15 does not say if it has removed the result"
+	producer := f.d.u.head().producer // before version 15 clang does not say it
+	return "", strings.Contains(producer, "clang") && clangMajor(producer) < 15
+}
+
+const changedConvention = "the compiler has given the function a calling convention of its own"
+
+// exported reports whether other modules may call the function.
+func (ss *scopes) exported(f *fn) bool {
+	for _, name := range []string{f.d.linkage(), f.d.name()} {
+		for _, sym := range ss.lookupSymbols(name) {
+			if sym.Value == f.entry() && !sym.Local {
+				return true
+			}
+		}
 	}
-	return ""
+	return false
 }
 
 func clangMajor(producer string) int {

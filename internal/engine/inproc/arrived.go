@@ -34,7 +34,7 @@ func (w *Site) arrived(scope debuginfo.Scope) func(*debuginfo.Variable) debuginf
 func (w *Site) passed(params []*debuginfo.Variable) map[string]debuginfo.Location {
 	at := map[string]debuginfo.Location{}
 	r := w.mod.dw.Returned(w.site.Addr)
-	if r.Why != "" || r.Go || !w.mod.dw.SysV(w.site.Addr) {
+	if r.Why != "" || r.Unproved || r.Go || !w.mod.dw.SysV(w.site.Addr) {
 		return at
 	}
 	general, vector := amd64.Processor.Args, int64(0)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -144,7 +145,10 @@ func (w *Site) Exit() *sema.Exit {
 	if w.exit == nil {
 		return nil
 	}
-	x := &sema.Exit{Value: returned(w.mod.dw.Returned(w.site.Addr))}
+	x := &sema.Exit{Value: w.returned()}
+	if v := x.Value; v != nil && v.Loc.Unavailable == "" && len(v.Loc.Pieces) == 0 {
+		x.Passed = int(amd64.Processor.Args[0])
+	}
 	if w.exit.Tail && x.Value != nil {
 		x.Value.Loc = debuginfo.Location{Unavailable: "tail call of " + w.target() + ", which will return the value"}
 		x.Tail = true

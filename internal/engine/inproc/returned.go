@@ -6,12 +6,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
-	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 )
 
 // returned is the variable $retval at a return of a function: its location follows from its type by the
 // calling convention. Nil: the function returns nothing.
-func returned(r dwarf.Returned) *debuginfo.Variable {
+func (w *Site) returned() *debuginfo.Variable {
+	r := w.mod.dw.Returned(w.site.Addr)
 	v := &debuginfo.Variable{Name: "retval", Kind: debuginfo.Local}
 	switch {
 	case r.Why != "":
@@ -24,9 +24,19 @@ func returned(r dwarf.Returned) *debuginfo.Variable {
 		return nil
 	case r.Go:
 		v.Type, v.Loc = inGoRegisters(r.Results)
+	case r.Rust:
+		v.Type = r.Results[0].Type
+		v.Loc = w.ofRust(v.Type, r.Unproved)
 	default:
 		v.Type = r.Results[0].Type
 		v.Loc = inCRegisters(v.Type, r.Memory)
+		if r.Unproved && v.Loc.Unavailable == "" {
+			if p := (place{v.Loc, registersOf(v.Loc)}); p.regs != 0 {
+				v.Loc = w.proved([]place{p}, true)
+			} else {
+				v.Loc = debuginfo.Location{Unavailable: mayBeRemoved}
+			}
+		}
 	}
 	return v
 }
@@ -162,7 +172,16 @@ func (c *classes) members(s *ctype.Type, off int64, depth int) string {
 		}
 		return inMemory
 	}
-	for _, f := range s.Fields() {
+	fields := s.Fields()
+	if v := s.Variants(); v != nil {
+		if fields = nil; v.Discr != nil {
+			fields = append(fields, *v.Discr)
+		}
+		for _, x := range v.List {
+			fields = append(fields, x.Field)
+		}
+	}
+	for _, f := range fields {
 		switch {
 		case f.Virtual:
 			return inMemory
