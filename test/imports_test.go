@@ -56,7 +56,8 @@ var packages = []struct{ path, imports string }{
 	{"script/printf", "script/types"},
 	{"script/show", "script/printf"},
 	{"script/check", "ctype lang lang/script script/printf script/types script/words"},
-	{"script/interp", "lang lang/script script/check script/printf script/show script/types script/words"},
+	{"script/plan", "ctype lang lang/script script/check script/types script/words"},
+	{"script/interp", "ctype lang lang/script script/check script/plan script/printf script/show script/types script/words"},
 	{"script/source", "ctype debuginfo/btf debuginfo/tracefs lang/script"},
 
 	// An address space.
@@ -113,13 +114,14 @@ var packages = []struct{ path, imports string }{
 	// Front-ends.
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
 	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image probe procdir process ring tracepoint"},
+	{"script/runner", "drain event lang probe script/check script/interp script/plan script/printf session tracepoint"},
 	{"gdb/rsp", "arch/amd64 arch/arm64"},
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "bounded ctype drain event format lang session tracepoint"},
-	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded debuginfo debuginfo/dwarf engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub ir lang lang/script probe ring script/check script/interp script/source script/types sema tracepoint"},
+	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded debuginfo debuginfo/dwarf engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub ir lang lang/script probe ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening

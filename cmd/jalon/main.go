@@ -27,7 +27,7 @@ want without stopping the program.`
 // cli is the command line: one field and one file for each subcommand.
 type cli struct {
 	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
-	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (so far: begin, end, interval; --dry-run checks any script)"`
+	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`

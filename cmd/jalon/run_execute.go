@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -18,6 +19,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/interp"
+	"github.com/jalon-trace/jalon/internal/script/runner"
+	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // job is a checked script with all that it runs with.
@@ -26,7 +29,7 @@ type job struct {
 	options interp.Options // outputs, clocks, the shell
 	target
 	usr1      <-chan struct{} // a value for each SIGUSR1
-	log       func(string)    // of -v; may be nil
+	log, warn func(string)    // log is of -v; may be nil
 	debugDirs []string
 	usdtFile  bool // --usdt-file-activation
 	unsafe    bool
@@ -52,6 +55,11 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 	}
 	if c.Test || c.Bench {
 		return errors.Join(c.tests(ctx, j), done())
+	}
+	j.warn = func(m string) {
+		if !c.NoWarn {
+			fmt.Fprintln(stderr, "jalon: warning:", strings.TrimPrefix(m, "warning: "))
+		}
 	}
 	if c.Verbose {
 		j.log = func(m string) { fmt.Fprintln(stderr, "jalon:", m) }
@@ -82,7 +90,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 
 // tests runs the tests or benchmarks of the script.
 func (c *runCmd) tests(ctx context.Context, j *job) error {
-	if err := interp.Refuse(j.program); err != nil {
+	if err := interp.Refuse(j.program, nil); err != nil {
 		return err
 	}
 	m := interp.New(j.program, j.options)
@@ -99,7 +107,13 @@ func (c *runCmd) tests(ctx context.Context, j *job) error {
 
 // run runs the script to its end: exit(), a signal, the end of the program or process.
 func (j *job) run(ctx context.Context) (*interp.Machine, error) {
-	if err := interp.Refuse(j.program); err != nil {
+	if runner.HasSites(j.program) {
+		return runner.Run(ctx, j.program, runner.Options{
+			Options: j.options, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, DebugDirs: j.debugDirs,
+			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+		})
+	}
+	if err := interp.Refuse(j.program, nil); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

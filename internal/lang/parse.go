@@ -21,7 +21,11 @@ func parsePart(t Text, prec int) (Expr, error) {
 		return nil, t.At(t.Span, fmt.Sprintf("the expression has %d bytes, more than the %d allowed", n, maxSource), "")
 	}
 	l := &lexer{source: t.Source, src: t.Whole, pos: t.Span.Lo, end: t.Span.Hi}
-	st := &stream{source: t.Source, src: t.Whole, toks: l.tokens()}
+	return parseTokens(&stream{source: t.Source, src: t.Whole, toks: l.tokens()}, prec)
+}
+
+// parseTokens parses all tokens as one expression of at least precedence prec.
+func parseTokens(st *stream, prec int) (Expr, error) {
 	p := &parser{stream: st, typeParser: &typeParser{stream: st}}
 	if p.tok().kind == tokEOF {
 		return nil, p.errorAt(p.tok().span, "", "an expression is missing here")

@@ -5,6 +5,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // names resolves the addresses in a session's events.
@@ -16,6 +17,9 @@ type names struct {
 
 // WallOffset returns the difference of the wall clock and CLOCK_MONOTONIC, in nanoseconds.
 func (n *names) WallOffset() int64 { return n.clock.WallOffset() }
+
+// Tracepoint returns the tracepoint of an event; nil if its library has been unloaded.
+func (s *Session) Tracepoint(of *event.Schema) *tracepoint.Tracepoint { return s.records.Of(of) }
 
 // Symbol names a run-time address in code or data: "main", "main+4"; "" if unknown.
 func (n *names) Symbol(addr uint64) string {

@@ -25,6 +25,15 @@ type Tracepoint struct {
 	Disabled bool
 }
 
+// New makes a tracepoint whose expressions are parsed already.
+func New(place string, cond *lang.Condition, collect []lang.Collect) (*Tracepoint, error) {
+	p, err := probe.Parse(place)
+	if err != nil {
+		return nil, err
+	}
+	return &Tracepoint{Place: p, Cond: cond, Collect: collect}, nil
+}
+
 // FromArgs parses the places of the command line; all share the collect lists.
 func FromArgs(places, collect []string) ([]*Tracepoint, error) {
 	var tps []*Tracepoint

@@ -59,6 +59,8 @@ type Program struct {
 	Warnings  lang.Diagnostics
 	Options   []string          // the names that the script asks getopt for
 	Described map[string]string // what the script says of them
+	// Complete returns the definition of a struct that is only declared where it was found.
+	Complete func(*types.Type) *types.Type
 }
 
 // Probe is a probe with its macros expanded. Expressions that are not reached by any path are not in it.
@@ -181,7 +183,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	}
 	slices.Sort(p.Options)
 	p.Described = c.described
-	p.Types, p.Consts, p.Warnings = c.types, c.consts, c.warns
+	p.Types, p.Consts, p.Warnings, p.Complete = c.types, c.consts, c.warns, c.complete
 	for _, m := range c.order {
 		if m.Key.Kind != types.None || m.Value.Kind != types.None {
 			p.Maps = append(p.Maps, m)

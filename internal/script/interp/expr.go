@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
@@ -14,6 +15,11 @@ func (m *evaluator) expr(x script.Expr) val {
 	m.step()
 	if k := m.p.Consts[x]; k != nil {
 		return m.constant(k, m.typeOf(x))
+	}
+	if m.hit != nil {
+		if v, _, ok := m.recorded(x, m.turn); ok {
+			return v
+		}
 	}
 	switch x := x.(type) {
 	case *script.Float:
@@ -316,6 +322,12 @@ func (m *evaluator) count(at script.Node, t *table, key val, by uint64) (old, no
 
 func (m *evaluator) field(x *script.Field) val {
 	t := m.typeOf(x.X)
+	if t.Kind == types.Struct {
+		if f, off, ok := plan.Member(t.C, x.Name); ok {
+			v, _ := memberOf(m.expr(x.X).s, f, off)
+			return v
+		}
+	}
 	if t.Kind != types.Record {
 		m.stop(unavailable(x, "memory"))
 	}

@@ -1,5 +1,6 @@
-// Package interp executes probes of scripts in jalon itself: begin, end, timers, signals, tests and benchmarks. It
-// also is the meaning of the language's operations, against which the engines are tested.
+// Package interp executes probes of scripts: those that run in jalon itself (begin, end, timers, signals, tests and
+// benchmarks), and those of sites, with what was recorded at a hit. It also is the meaning of the language's
+// operations, against which the engines are tested.
 //
 // Import rule: interp imports only the packages of scripts.
 package interp
@@ -9,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -43,6 +45,14 @@ type Machine struct {
 	status int
 	errors int // of errorf and failed assertions, for tests
 	funcs  map[string]*script.Function
+
+	mu        sync.Mutex // guards the machine: hits and timers come from different goroutines
+	hit       *Hit       // of the probe that runs; nil in jalon itself
+	turn      int        // of the loops that run: plan.Turn
+	failed    map[script.Expr]*Missing
+	startMono uint64
+	over      func() // ends Wait
+	endTime   uint64 // CLOCK_MONOTONIC at exit(): later hits are not executed
 }
 
 // slot is a variable.
@@ -62,6 +72,7 @@ type Options struct {
 	Now      func() time.Time
 	// Boot and Mono are the clocks of nsecs, in nanoseconds.
 	Boot, Mono func() uint64
+	Names      Names // nil: addresses have no names
 	// System runs a command of the shell and returns its output.
 	System func(command string) ([]byte, error)
 }
@@ -73,6 +84,9 @@ func New(p *check.Program, opts Options) *Machine {
 	m.warned = map[warned]uint64{}
 	if opts.Boot != nil {
 		m.boot = m.start.Add(-time.Duration(opts.Boot()))
+	}
+	if opts.Mono != nil {
+		m.startMono = opts.Mono()
 	}
 	for _, k := range p.Maps {
 		m.maps[k.Name] = newTable(k, p)
@@ -101,7 +115,14 @@ const maxDepth = 1000
 
 // Run executes a probe once at one of its places.
 func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (result int64, err error) {
-	m.ctx, m.place, m.vars = ctx, pl, nil
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.run(ctx, pr, pl, false)
+}
+
+// run executes a probe. decided: its predicate is true.
+func (m *Machine) run(ctx context.Context, pr *check.Probe, pl *script.Place, decided bool) (result int64, err error) {
+	m.ctx, m.place, m.vars, m.turn = ctx, pl, nil, 0
 	defer func() {
 		if r := recover(); r != nil {
 			if stop, ok := r.(stopped); ok {
@@ -112,7 +133,7 @@ func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (r
 		}
 	}()
 	m.push()
-	if pr.Pred != nil && !m.truth(pr.Pred) {
+	if pr.Pred != nil && !decided && !m.truth(pr.Pred) {
 		return 0, nil
 	}
 	f, v := m.block(pr.Body)
@@ -128,13 +149,24 @@ type stopped struct{ error }
 func (m *Machine) stop(err error) { panic(stopped{err}) }
 
 // Ended reports whether exit() was called, and the status.
-func (m *Machine) Ended() (bool, int) { return m.ended, m.status }
+func (m *Machine) Ended() (bool, int) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.ended, m.status
+}
 
 // step counts an operation, and ends the probe if the script is interrupted.
 func (m *Machine) step() {
 	if m.steps++; m.steps&1023 == 0 && m.ctx.Err() != nil {
 		m.stop(errStopped)
 	}
+}
+
+// Exclusive runs f while no probe runs.
+func (m *Machine) Exclusive(f func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	f()
 }
 
 func (m *Machine) push() { m.vars = append(m.vars, map[string]*slot{}) }

@@ -4,55 +4,73 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/script/types"
 	"github.com/jalon-trace/jalon/internal/script/words"
 )
 
-// providers are the kinds of probes that run in jalon itself.
-var providers = map[string]bool{"begin": true, "end": true, "interval": true, "self": true, "test": true, "bench": true}
-
-// Refuse reports what of a script cannot be executed by a Machine: probes elsewhere, and words that have a meaning
-// only there.
-func Refuse(p *check.Program) error {
+// Refuse reports what of a script cannot be executed by a Machine: words that have a meaning only at a site, where
+// there is none. sites are those of the script's probes elsewhere.
+func Refuse(p *check.Program, sites []*plan.Site) error {
 	var bad lang.Diagnostics
 	add := func(n script.Node, msg, hint string) { bad = bad.Add(n.File().At(n.Span(), msg, hint)) }
 	for _, pr := range p.Probes {
-		for _, pl := range pr.Places {
-			if !providers[pl.Provider.Name] {
-				add(pl.Point, "scripts cannot be attached to a "+pl.Provider.Name+" yet", "begin, end, interval, self, test and bench can be run; --dry-run checks all")
-			}
-		}
-		visit := func(n script.Node) bool { return refused(p, n, add) }
+		of := sitesOf(pr, sites)
+		visit := func(n script.Node) bool { return refused(p, n, of, add) }
 		if pr.Pred != nil {
 			script.Walk(pr.Pred, visit)
 		}
 		script.Walk(pr.Body, visit)
 	}
 	for _, f := range p.Functions {
-		script.Walk(f.Body, func(n script.Node) bool { return refused(p, n, add) })
+		script.Walk(f.Body, func(n script.Node) bool { return refused(p, n, nil, add) })
 	}
 	return bad.Err()
 }
 
+// sitesOf are what the sites of a probe read.
+func sitesOf(pr *check.Probe, sites []*plan.Site) map[script.Expr]bool {
+	var of map[script.Expr]bool
+	for _, s := range sites {
+		if s.Probe != pr {
+			continue
+		}
+		if of == nil {
+			of = map[script.Expr]bool{}
+		}
+		if s.Decided && pr.Pred != nil {
+			of[pr.Pred] = true
+		}
+		for k := range s.Fields {
+			of[k.X] = true
+		}
+	}
+	return of
+}
+
 // refused reports a node that cannot be executed, and whether its parts are to be visited. Parts without a type are
 // never reached.
-func refused(p *check.Program, n script.Node, add func(script.Node, string, string)) bool {
+func refused(p *check.Program, n script.Node, read map[script.Expr]bool, add func(script.Node, string, string)) bool {
 	x, ok := n.(script.Expr)
 	if !ok {
 		return true
 	}
 	t := p.Types[x]
-	if t == nil || p.Consts[x] != nil {
+	if t == nil || p.Consts[x] != nil || read[x] {
 		return false
+	}
+	executable := func(name string) bool {
+		w := words.Find(name)
+		return w != nil && (here[w.Name] != nil || read != nil && atHit[w.Name] != nil)
 	}
 	what := ""
 	switch x := x.(type) {
 	case *script.Ident:
-		if w := words.Find(x.Name); w == nil || here[w.Name] == nil {
+		if !executable(x.Name) {
 			what = x.Name
 		}
 	case *script.Call:
-		if w := words.Find(x.Name); w != nil && here[w.Name] == nil && words.FindMapFunc(x.Name) == nil {
+		if words.Find(x.Name) != nil && !executable(x.Name) && words.FindMapFunc(x.Name) == nil {
 			what = x.Name + "()"
 		}
 	case *script.Addr:
@@ -62,14 +80,18 @@ func refused(p *check.Program, n script.Node, add func(script.Node, string, stri
 			what = "memory"
 		}
 	case *script.Field:
-		if k := p.Types[x.X]; k != nil && !k.Is(types.Record) {
+		if k := p.Types[x.X]; k != nil && !k.Is(types.Record, types.Struct) {
 			what = "memory"
 		}
 	case *script.Sizeof, *script.Offsetof, *script.Typeinfo, *script.TypeOf:
 		return false
 	}
 	if what != "" {
-		add(x, what+" cannot be used in a probe that runs in jalon itself", "")
+		where := "in a probe that runs in jalon itself"
+		if read != nil {
+			where = "at this place yet"
+		}
+		add(x, what+" cannot be used "+where, "")
 		return false
 	}
 	return true

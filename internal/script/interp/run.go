@@ -53,18 +53,40 @@ func (m *Machine) all(ctx context.Context, provider string) error {
 	return first
 }
 
-// Loop runs the script: begin probes, then timers and signals until exit() or the end of ctx, then end probes. usr1
-// receives a value for each signal.
+// Loop runs the script without sites: begin probes, then timers and signals until exit() or the end of ctx, then end
+// probes. usr1 receives a value for each signal.
 func (m *Machine) Loop(ctx context.Context, usr1 <-chan struct{}) error {
-	err := m.all(ctx, "begin")
+	err := m.Begin(ctx)
+	if err == nil {
+		err = m.Wait(ctx, usr1, false)
+	}
+	if e := m.Finish(ctx); err == nil {
+		err = e
+	}
+	return err
+}
+
+// Begin runs the begin probes.
+func (m *Machine) Begin(ctx context.Context) error { return m.all(ctx, "begin") }
+
+// Finish runs the end probes.
+func (m *Machine) Finish(ctx context.Context) error { return m.all(context.WithoutCancel(ctx), "end") }
+
+// Wait runs timers and signals until exit() or the end of ctx. Without any of them, it returns at once unless there
+// are sites.
+func (m *Machine) Wait(ctx context.Context, usr1 <-chan struct{}, sites bool) (err error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	m.mu.Lock()
+	m.over = cancel
+	ended := m.ended
+	m.mu.Unlock()
 	timers := m.timers(time.Now())
 	selves := 0
 	m.each("self", func(*check.Probe, *script.Place) { selves++ })
-	for err == nil && !m.ended && ctx.Err() == nil && len(timers)+selves > 0 {
+	for err == nil && !ended && ctx.Err() == nil && (sites || len(timers)+selves > 0) {
 		err = m.wait(ctx, timers, usr1)
-	}
-	if e := m.all(context.WithoutCancel(ctx), "end"); err == nil {
-		err = e
+		ended, _ = m.Ended()
 	}
 	return err
 }

@@ -4,6 +4,7 @@ import (
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
@@ -43,7 +44,10 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 			}
 		}
 	case *script.Unroll:
+		pass, done := m.passes(s)
+		defer done()
 		for range m.p.Consts[s.Count].Int {
+			pass()
 			if f, v := m.block(s.Body); f == returning {
 				return f, v
 			} else if f == breaking {
@@ -175,7 +179,10 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 	}
 	if s.Map == nil {
 		from, to := m.limit(s.From, t), m.limit(s.To, t)
+		pass, done := m.passes(s)
+		defer done()
 		for i := int64(from); i < int64(to); i++ {
+			pass()
 			if f, v := once(num(fit(uint64(i), t))); f == returning {
 				return f, v
 			} else if f == breaking {
@@ -203,6 +210,15 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 		}
 	}
 	return next, val{}
+}
+
+// passes counts the passes of a loop, if what they read has turns.
+func (m *Machine) passes(s script.Stmt) (pass, done func()) {
+	outer, i := m.turn, 0
+	if m.hit == nil || !m.hit.Site.Loops[plan.Loop{S: s, Turn: outer}] {
+		return func() {}, func() {}
+	}
+	return func() { m.turn = plan.Turn(outer, i); i++ }, func() { m.turn = outer }
 }
 
 func (m *Machine) limit(x script.Expr, t *types.Type) uint64 {

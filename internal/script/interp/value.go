@@ -15,6 +15,9 @@ type val struct {
 	f    float64 // doubles
 	s    string  // strings, buffers, and what is only printed: names, times
 	list []val   // arrays, tuples, records
+	cut  bool    // a string that was longer
+	// stack has the frames of a stack, whose addresses s has.
+	stack []printf.Frame
 }
 
 func num(n uint64) val { return val{n: n} }
@@ -180,6 +183,17 @@ func printed(v val, t *types.Type) printf.Value {
 		return printf.Pointer(v.n)
 	case types.Buffer:
 		return printf.Buffer([]byte(v.s))
+	case types.Struct:
+		return printedStruct(v, t)
+	case types.KStack, types.UStack:
+		return printf.Stack(v.stack, t.Stack.Mode)
+	case types.KSym, types.USym:
+		if v.s == "" {
+			return printf.Pointer(v.n)
+		}
+		return printf.Text(v.s)
+	case types.String:
+		return printf.Text(cstr(v.s))
 	case types.Array:
 		elems := make([]printf.Value, len(v.list))
 		for i, e := range v.list {

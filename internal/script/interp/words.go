@@ -56,7 +56,9 @@ func init() {
 		"strerror": (*library).strerror, "syscall_name": (*library).syscallName, "signal_name": (*library).signalName, "bswap": (*library).bswap, "ntop": (*library).ntop,
 		"pton": (*library).pton, "is_err": (*library).isErr, "assert": (*library).assert, "memcmp": (*library).memcmp,
 		"static_assert": nothing, "assert_str": nothing, "fail": nothing,
-		"printf": (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
+		"ksym": (*library).ksym, "usym": (*library).usym, "join": (*library).join, "kptr": (*library).same, "uptr": (*library).same,
+		"macaddr": (*library).macaddr,
+		"printf":  (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
 	} {
 		here[name] = f
 	}
@@ -89,6 +91,11 @@ func cpu() uint64 {
 // word evaluates a word or a call of a function of the language.
 func (m *library) word(at script.Expr, name string, args []script.Expr) val {
 	w := words.Find(name)
+	if w != nil && m.hit != nil {
+		if v, ok := m.wordAtHit(at, w, args); ok {
+			return v
+		}
+	}
 	if w == nil || here[w.Name] == nil {
 		m.stop(unavailable(at, name))
 	}
@@ -251,7 +258,10 @@ func (m *library) find(_ script.Expr, args []script.Expr) val {
 func (m *library) length(at script.Expr, args []script.Expr) val {
 	x, ok := args[0].(*script.Map)
 	if !ok {
-		m.stop(unavailable(at, "a stack"))
+		if m.hit == nil {
+			m.stop(unavailable(at, "a stack"))
+		}
+		return num(uint64(len(m.expr(args[0]).stack)))
 	}
 	return num(uint64(len(m.maps[x.Name].elems)))
 }
@@ -311,8 +321,35 @@ func updater(x script.Expr) *script.Call {
 	}
 }
 
+// end ends the script. Hits from now on are not executed.
+func (m *Machine) end(status int) {
+	m.ended, m.status = true, status
+	switch {
+	case m.hit != nil:
+		m.endTime = m.hit.Time
+	case m.opts.Mono != nil:
+		m.endTime = m.opts.Mono()
+	}
+	if m.over != nil {
+		m.over()
+	}
+}
+
+// same is a pointer in another address space.
+func (m *library) same(_ script.Expr, args []script.Expr) val { return m.expr(args[0]) }
+
+// macaddr is a hardware address.
+func (m *library) macaddr(_ script.Expr, args []script.Expr) val {
+	b := bytesOf(m.expr(args[0]), m.typeOf(args[0]))
+	if t := m.typeOf(args[0]); t.Kind == types.Pointer {
+		b = []byte(m.chars(args[0]))
+	}
+	b = append(b, make([]byte, 6)...)
+	return val{s: fmt.Sprintf("%02X:%02X:%02X:%02X:%02X:%02X", b[0], b[1], b[2], b[3], b[4], b[5])}
+}
+
 func (m *library) exit(_ script.Expr, args []script.Expr) val {
-	m.ended, m.status = true, int(int32(m.literal(args, 0, 0)))
+	m.end(int(int32(m.literal(args, 0, 0))))
 	m.stop(nil)
 	return val{}
 }
@@ -362,7 +399,7 @@ func (m *library) assert(at script.Expr, args []script.Expr) val {
 	if !m.truth(args[0]) {
 		m.errors++
 		m.say(at, "errorf", "error", "assert failed: "+cstr(m.expr(args[1]).s))
-		m.ended, m.status = true, 1
+		m.end(1)
 		m.stop(nil)
 	}
 	return val{}
@@ -414,6 +451,11 @@ func (m *library) system(at script.Expr, args []script.Expr) val {
 // chars is a string, or an array of characters.
 func (m *library) chars(x script.Expr) string {
 	v, t := m.expr(x), m.typeOf(x)
+	if m.hit != nil { // the string at a pointer
+		if s, st, ok := m.recorded(x, m.turn); ok && st.Kind == types.String {
+			return s.s
+		}
+	}
 	switch t.Kind {
 	case types.String, types.Buffer:
 		return v.s

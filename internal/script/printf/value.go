@@ -33,6 +33,7 @@ const (
 	arrayValue
 	tupleValue
 	recordValue
+	stackValue
 )
 
 // None is the absence of a value.
@@ -113,6 +114,8 @@ func (v Value) String() string {
 		return "(" + v.join(", ") + ")"
 	case recordValue:
 		return v.record()
+	case stackValue:
+		return v.stack(8)
 	}
 	return v.str
 }
@@ -138,6 +141,19 @@ func (v Value) record() string {
 
 // Key is the value as the key of a map: a tuple is shown without its parentheses.
 func (v Value) Key() string {
+	switch v.kind {
+	case stackValue:
+		return v.stack(4)
+	case tupleValue:
+		parts := make([]string, len(v.list))
+		for i, e := range v.list {
+			parts[i] = e.String()
+			if e.kind == stackValue {
+				parts[i] = e.stack(4)
+			}
+		}
+		return strings.Join(parts, ", ")
+	}
 	s := v.String()
 	if len(s) >= 2 && s[0] == '(' && s[len(s)-1] == ')' {
 		return s[1 : len(s)-1]
@@ -190,6 +206,8 @@ func (v Value) JSON() string {
 		return "{" + strings.Join(parts, ", ") + "}"
 	case textValue:
 		return Quote(v.str)
+	case stackValue:
+		return Quote(v.stack(8))
 	}
 	return v.String()
 }

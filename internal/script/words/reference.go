@@ -61,8 +61,12 @@ The flags and exit statuses are bpftrace's (` + "`jalon run --help`" + `): the s
 with it. Ctrl-C ends a script and prints its maps. A file that begins with ` + "`#!/usr/bin/env -S jalon run`" + ` is a program.
 Settings can be given in the environment, as BPFTRACE_ and the setting's name in upper case.
 
-` + "`jalon run`" + ` checks whole scripts in this language. So far it runs those whose probes are begin, end, interval and
-self, in jalon itself; it refuses to start others and names what is missing.
+` + "`jalon run`" + ` checks whole scripts in this language before anything is attached. What a probe reads is collected at its
+site, in the process or in the kernel, with conditions that the site can decide; the rest of the probe is executed by
+jalon when it reads the event, in the order of time, so that all probes have the same maps. Places in a program that
+jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process; otherwise they are uprobes in all
+processes. What cannot be read at a site is an error before the script runs: among these so far a pointer that comes
+from a map, or that a loop of unknown length follows.
 
 `
 

@@ -1,0 +1,278 @@
+package interp
+
+import (
+	"context"
+	"encoding/binary"
+	"math"
+	"sort"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/script/printf"
+	"github.com/jalon-trace/jalon/internal/script/types"
+	"github.com/jalon-trace/jalon/internal/script/words"
+)
+
+// Hit is a hit of a probe at a site, with what was recorded there.
+type Hit struct {
+	Site          *plan.Site
+	Pid, Tid, CPU int
+	Comm          string
+	Time          uint64 // CLOCK_MONOTONIC
+	Function      string
+	Place         string
+	Record        Record
+}
+
+// Record has the fields of a hit.
+type Record interface {
+	// Field returns the bytes of a field, or why it has no value. cut: the value is longer.
+	Field(i int) (data []byte, cut bool, why string)
+	// Stack returns the frames of a stack, innermost first, or why there are none.
+	Stack(i int) (frames []printf.Frame, why string)
+}
+
+// Names finds the names of addresses.
+type Names interface {
+	Kernel(addr uint64) string
+	User(pid int, addr uint64) string
+}
+
+// Missing counts reads that had no value at a hit. Their value was 0, or an empty string.
+type Missing struct {
+	X     script.Expr
+	Why   string // the first time
+	Count uint64
+}
+
+// Hit executes the probe of a hit.
+func (m *Machine) Hit(ctx context.Context, h *Hit) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.ended && h.Time >= m.endTime {
+		return nil
+	}
+	m.hit = h
+	defer func() { m.hit = nil }()
+	_, err := m.run(ctx, h.Site.Probe, h.Site.Point, h.Site.Decided)
+	return err
+}
+
+// recorded is the value of an expression that was read at the site.
+func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
+	f, ok := m.hit.Site.Fields[plan.Key{X: x, Turn: turn}]
+	if !ok {
+		return val{}, nil, false
+	}
+	t := m.typeOf(x)
+	if f.Type.Is(types.KStack, types.UStack) {
+		return m.stack(x, f), t, true
+	}
+	b, cut, why := m.hit.Record.Field(f.Index)
+	if why != "" {
+		m.missing(x, why)
+		return blank(f.Type), f.Type, true
+	}
+	v := decode(b, f.Type)
+	v.cut = cut
+	switch {
+	case t.Is(types.Int, types.Pointer, types.Bool) && f.Type.Kind == types.Int:
+		return num(fit(v.n, t)), t, true
+	case t.Kind == types.Username:
+		return val{n: v.n, s: userName(v.n)}, t, true
+	}
+	return v, f.Type, true
+}
+
+// missing counts a read without a value.
+func (m *Machine) missing(x script.Expr, why string) {
+	if m.failed == nil {
+		m.failed = map[script.Expr]*Missing{}
+	}
+	f := m.failed[x]
+	if f == nil {
+		f = &Missing{X: x, Why: why}
+		m.failed[x] = f
+	}
+	f.Count++
+}
+
+// Missing returns the reads that had no value, in the order of the script.
+func (m *Machine) Missing() []*Missing {
+	var out []*Missing
+	for _, f := range m.failed {
+		out = append(out, f)
+	}
+	sort.Slice(out, func(i, j int) bool { return out[i].X.Span().Lo < out[j].X.Span().Lo })
+	return out
+}
+
+func (m *Machine) stack(x script.Expr, f plan.Field) val {
+	frames, why := m.hit.Record.Stack(f.Index)
+	if why != "" {
+		m.missing(x, why)
+	}
+	if n := int(f.Type.Stack.Limit); n < len(frames) {
+		frames = frames[:n]
+	}
+	v := val{stack: frames}
+	key := make([]byte, 0, 8*len(frames)+8)
+	for _, fr := range frames {
+		key = binary.LittleEndian.AppendUint64(key, fr.PC)
+	}
+	if f.Type.Kind == types.UStack { // addresses of different processes differ
+		v.n = uint64(m.hit.Pid)
+	}
+	v.s = string(key)
+	return v
+}
+
+// decode makes a value of the bytes of an object.
+func decode(b []byte, t *types.Type) val {
+	switch t.Kind {
+	case types.Float:
+		if len(b) == 4 {
+			return val{f: float64(math.Float32frombits(binary.LittleEndian.Uint32(b)))}
+		} else if len(b) >= 8 {
+			return val{f: math.Float64frombits(binary.LittleEndian.Uint64(b))}
+		}
+		return val{}
+	case types.String, types.Buffer, types.Struct:
+		return val{s: string(b)}
+	case types.Array:
+		v := val{list: make([]val, t.Count)}
+		for i := range v.list {
+			lo := min(int64(i)*t.Elem.Size, int64(len(b)))
+			v.list[i] = decode(b[lo:min(lo+t.Elem.Size, int64(len(b)))], t.Elem)
+		}
+		return v
+	}
+	var raw [8]byte
+	copy(raw[:], b)
+	n := binary.LittleEndian.Uint64(raw[:])
+	if t.Kind == types.Bool {
+		return truth(n&0xff != 0)
+	}
+	return num(fit(n, t))
+}
+
+// memberOf reads a member of a struct's bytes.
+func memberOf(b string, f ctype.Field, off int64) (val, *types.Type) {
+	t := types.FromC(f.Type)
+	if f.BitSize > 0 {
+		var n uint64
+		for i := range f.BitSize {
+			bit := off + i
+			if bit/8 < int64(len(b)) && b[bit/8]>>(bit%8)&1 != 0 {
+				n |= 1 << i
+			}
+		}
+		if t.Signed && n>>(f.BitSize-1) != 0 {
+			n |= ^uint64(0) << f.BitSize
+		}
+		return num(fit(n, t)), t
+	}
+	lo := min(off/8, int64(len(b)))
+	return decode([]byte(b[lo:min(lo+t.Size, int64(len(b)))]), t), t
+}
+
+// printedStruct is a struct of C with all its members.
+func printedStruct(v val, t *types.Type) printf.Value {
+	var names []string
+	var values []printf.Value
+	for _, f := range t.C.Fields() {
+		e, ft := memberOf(v.s, f, f.BitOffset)
+		if ft.Kind == types.None {
+			continue
+		}
+		names, values = append(names, f.Name), append(values, printed(e, ft))
+	}
+	return printf.Record(names, values)
+}
+
+// atHit are the words whose values every hit has.
+var atHit map[string]func(*library, script.Expr, []script.Expr) val
+
+func init() {
+	atHit = map[string]func(*library, script.Expr, []script.Expr) val{
+		"pid": func(m *library, _ script.Expr, _ []script.Expr) val { return num(uint64(uint32(m.hit.Pid))) },
+		"tid": func(m *library, _ script.Expr, _ []script.Expr) val { return num(uint64(uint32(m.hit.Tid))) },
+		"cpu": func(m *library, _ script.Expr, _ []script.Expr) val { return num(uint64(m.hit.CPU)) },
+		"comm": func(m *library, at script.Expr, args []script.Expr) val {
+			if len(args) > 0 {
+				return here["comm"](m, at, args)
+			}
+			return val{s: m.hit.Comm}
+		},
+		"elapsed": func(m *library, _ script.Expr, _ []script.Expr) val {
+			return num(m.hit.Time - min(m.hit.Time, m.startMono))
+		},
+		"nsecs": (*library).nsecsAtHit,
+		"func":  func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.hit.Function} },
+		"probe": func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.hit.Place} },
+		"uid":   nil, "gid": nil, "username": nil, "usermode": nil,
+	}
+}
+
+// nsecsAtHit is a clock at the hit. The distances of the clocks from CLOCK_MONOTONIC are those of now.
+func (m *library) nsecsAtHit(at script.Expr, args []script.Expr) val {
+	if m.typeOf(at).Clock == "monotonic" {
+		return num(m.hit.Time)
+	}
+	return num(m.nsecs(at, args).n - (m.opts.Mono() - m.hit.Time))
+}
+
+// ksym and usym are the names of addresses.
+func (m *library) ksym(_ script.Expr, args []script.Expr) val {
+	n := m.expr(args[0]).n
+	v := val{n: n}
+	if m.opts.Names != nil {
+		v.s = m.opts.Names.Kernel(n)
+	}
+	return v
+}
+
+func (m *library) usym(_ script.Expr, args []script.Expr) val {
+	v := val{n: m.expr(args[0]).n}
+	if m.opts.Names != nil && m.hit != nil {
+		v.s = m.opts.Names.User(m.hit.Pid, v.n)
+	}
+	return v
+}
+
+// join prints the strings of an array of pointers.
+func (m *library) join(_ script.Expr, args []script.Expr) val {
+	sep, text := " ", ""
+	if len(args) > 1 {
+		sep = m.expr(args[1]).s
+	}
+	for i := 0; ; i++ {
+		f, ok := m.hit.Site.Fields[plan.Key{X: args[0], Turn: plan.Turn(m.turn, i)}]
+		if !ok {
+			break
+		}
+		b, _, why := m.hit.Record.Field(f.Index)
+		if why != "" {
+			break
+		}
+		if i > 0 {
+			text += sep
+		}
+		text += cstr(string(b))
+	}
+	m.line("join", text+"\n")
+	return val{}
+}
+
+// wordAtHit evaluates a word of which a hit has the value.
+func (m *library) wordAtHit(at script.Expr, w *words.Word, args []script.Expr) (val, bool) {
+	f, ok := atHit[w.Name]
+	if !ok {
+		return val{}, false
+	}
+	if f == nil {
+		m.stop(unavailable(at, w.Name))
+	}
+	return f(m, at, args), true
+}

@@ -1,0 +1,299 @@
+package plan
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/types"
+	"github.com/jalon-trace/jalon/internal/script/words"
+)
+
+// isVariable reports whether a bare word is a variable of the program.
+func (w *translator) isVariable(x *script.Ident) bool {
+	return words.Find(x.Name) == nil && w.p.Consts[x] == nil && w.typeOf(x).Kind != types.None
+}
+
+// reads reports whether an expression itself reads the traced program or kernel; parts of others may do so.
+func (w *planner) reads(x script.Expr) bool {
+	if w.p.Consts[x] != nil || w.typeOf(x).Kind == types.None {
+		return false
+	}
+	switch x := x.(type) {
+	case *script.Ident:
+		return w.isVariable(x) || w.readsWord(x.Name)
+	case *script.Field:
+		t := w.typeOf(x.X)
+		return w.isArgs(x.X) || t.Kind == types.Pointer || t.Kind == types.Struct && w.reads(x.X)
+	case *script.Index:
+		t := w.typeOf(x.X)
+		return t.Kind == types.Pointer || t.Is(types.Array, types.String) && w.reads(x.X)
+	case *script.Unary:
+		return x.Op == "*" && !w.isArgs(x)
+	case *script.Cast: // of an object to its own type
+		return types.Same(w.typeOf(x), w.typeOf(x.X)) && !scalar(w.typeOf(x)) && w.reads(x.X)
+	case *script.Call:
+		return w.readsCall(x)
+	}
+	return false
+}
+
+// readsWord reports whether a word is read at the site.
+func (w *planner) readsWord(name string) bool {
+	row := words.Find(name)
+	return row != nil && !fromHit[row.Name] && (wordsAtSite[row.Name] != nil || items[row.Name] != nil)
+}
+
+func (w *planner) readsCall(x *script.Call) bool {
+	row := words.Find(x.Name)
+	if row == nil {
+		return false
+	}
+	switch row.Name {
+	case "str", "buf":
+		t := w.typeOf(x.Args[0])
+		return t.Is(types.Int, types.Pointer)
+	case "kptr", "uptr", "container_of": // they compute with what others read
+		return false
+	}
+	return w.readsWord(x.Name)
+}
+
+// collect makes a field of an expression that reads.
+func (w *planner) collect(x script.Expr) {
+	t := w.typeOf(x)
+	if call, ok := x.(*script.Call); ok {
+		if row := words.Find(call.Name); row.Name == "str" || row.Name == "buf" {
+			w.text(call, row.Name)
+			return
+		}
+	}
+	if name := wordOf(x); name != "" && items[name] != nil {
+		c, err := items[name](w)
+		if err != "" {
+			w.fail(x, err, "")
+			return
+		}
+		w.read(x, c, t)
+		return
+	}
+	switch {
+	case scalar(t):
+		if c, ok := w.value(x); ok {
+			w.read(x, c, types.IntOf(8, t.Signed))
+			return
+		}
+	case t.Kind == types.Float:
+		if p, ok := w.placeOf(x); ok && p.name != "" {
+			w.read(x, p.name, t)
+			return
+		} else if ok {
+			w.read(x, fmt.Sprintf("*(%s *)(%s)", map[int64]string{4: "float", 8: "double"}[t.Size], p.addr), t)
+			return
+		}
+	case t.Is(types.String, types.Array, types.Struct, types.Buffer):
+		if p, ok := w.placeOf(x); ok {
+			if c, ok := p.bytes(t.Size); ok {
+				w.read(x, c, t)
+				return
+			}
+		}
+	}
+	if i, ok := x.(*script.Index); ok && w.typeOf(i.X).Is(types.Array, types.String) { // all elements, for an index that jalon computes
+		w.expr(i.X)
+		w.expr(i.I)
+		return
+	}
+	w.unknowable(x)
+}
+
+// wordOf is the name of the row of a word or function.
+func wordOf(x script.Expr) string {
+	name := ""
+	switch x := x.(type) {
+	case *script.Ident:
+		name = x.Name
+	case *script.Call:
+		name = x.Name
+	}
+	if row := words.Find(name); row != nil {
+		return row.Name
+	}
+	return ""
+}
+
+// unknowable reports why an expression cannot be read at the site.
+func (w *planner) unknowable(x script.Expr) {
+	why, hint := "this cannot be read at a "+w.s.Point.Provider.Name, ""
+	script.Walk(x, func(n script.Node) bool {
+		switch n := n.(type) {
+		case *script.Map:
+			why = "the address comes from the map " + n.Name + ", which the site cannot read"
+			hint = "read what the address points to where it is put into the map, and put that into the map"
+		case *script.Var:
+			if w.vars.get(n.Name) == (known{}) {
+				why = "the value of " + n.Name + " is not known at the site: it comes from a map or changes in a loop"
+			}
+		case script.Expr:
+			if name := wordOf(n); name != "" && !w.inKernel() && (wordsAtSite[name] != nil || items[name] != nil) {
+				if _, ok := w.value(n); !ok && wordsAtSite[name] != nil {
+					why = name + " cannot be read by code in a process"
+				}
+			}
+		}
+		return true
+	})
+	w.fail(x, why, hint)
+}
+
+// items are words that are items of a collect list of their own. They return what is wrong with them here, or C.
+var items map[string]func(w *planner) (c, err string)
+
+func init() {
+	items = map[string]func(w *planner) (c, err string){
+		"kstack": func(w *planner) (string, string) {
+			if w.s.Point.Provider.User {
+				return "", "there is no stack of the kernel at a place in a program"
+			}
+			return "$bt", ""
+		},
+		"ustack":    userStack,
+		"dw_ustack": userStack,
+	}
+}
+
+func userStack(w *planner) (string, string) {
+	if w.s.Point.Provider.User {
+		return "$bt", ""
+	}
+	return "$ubt", ""
+}
+
+// maxString bounds what str() and buf() collect, as sema does.
+const maxString = 32 << 10
+
+// text is str(p[, n]) or buf(p[, n]) of an address.
+func (w *planner) text(x *script.Call, name string) {
+	t, arg := w.typeOf(x), x.Args[0]
+	if len(x.Args) > 1 {
+		w.expr(x.Args[1])
+	}
+	if p, ok := w.dynamic(arg); ok { // the record has the array itself
+		w.read(x, p, t)
+		return
+	}
+	c, ok := w.value(arg)
+	if !ok {
+		w.unknowable(arg)
+		return
+	}
+	if name == "str" {
+		w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, max(1, min(t.Size-1, maxString))), t)
+		return
+	}
+	size := fmt.Sprint(min(t.Size, maxString))
+	if len(x.Args) > 1 && w.p.Consts[x.Args[1]] == nil {
+		if n, ok := w.value(x.Args[1]); ok {
+			size = fmt.Sprintf("((unsigned long)(%s) < %s ? (unsigned long)(%s) : %s)", n, size, n, size)
+		}
+	}
+	w.read(x, fmt.Sprintf("*(unsigned char *)(%s)@%s", c, size), t)
+}
+
+// dynamic is args.x if it is a dynamic array of a tracepoint's record.
+func (w *planner) dynamic(x script.Expr) (string, bool) {
+	f, ok := x.(*script.Field)
+	if !ok || !w.isArgs(f.X) || w.s.Point.Provider.Name != "tracepoint" {
+		return "", false
+	}
+	p, ok := w.memberPlace(f)
+	if !ok || p.c == nil {
+		return "", false
+	}
+	_, _, ok = ctype.Dynamic(p.c)
+	return p.name, ok
+}
+
+// call collects what the arguments of a function read.
+func (w *planner) call(x *script.Call) {
+	row := words.Find(x.Name)
+	if row == nil {
+		for _, a := range x.Args {
+			w.expr(a)
+		}
+		return
+	}
+	if why := refused[row.Name]; why != "" {
+		w.fail(x, why, "")
+		return
+	}
+	switch row.Name {
+	case "sizeof", "offsetof":
+		return
+	case "join":
+		w.join(x)
+		return
+	case "find":
+		w.expr(x.Args[1])
+		if v, ok := x.Args[2].(*script.Var); ok {
+			w.vars.set(v.Name, known{})
+		}
+		return
+	case "container_of":
+		w.expr(x.Args[0])
+		return
+	}
+	for _, a := range x.Args {
+		if t := w.typeOf(a); t.Kind == types.Pointer && chars[row.Name] {
+			w.characters(a)
+			continue
+		}
+		w.expr(a)
+	}
+}
+
+// chars are functions that read the characters at an address.
+var chars = map[string]bool{"strlen": true, "strcap": true, "strstr": true, "strcontains": true, "strncmp": true, "macaddr": true}
+
+// characters collects the string at an address, as the value of the address.
+func (w *planner) characters(x script.Expr) {
+	c, ok := w.value(x)
+	if !ok {
+		w.unknowable(x)
+		return
+	}
+	size := w.p.Config.Int("max_strlen")
+	w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, min(size-1, maxString)), types.StringOf(size))
+}
+
+// Limits of join(), as bpftrace has them.
+const (
+	joinStrings = 16
+	joinLength  = 1024
+)
+
+// join collects the strings of an array of pointers. Their fields are in turns of the call.
+func (w *planner) join(x *script.Call) {
+	c, ok := w.value(x.Args[0])
+	if !ok {
+		w.unknowable(x.Args[0])
+		return
+	}
+	outer := w.turn
+	for i := range joinStrings {
+		w.turn = Turn(outer, i)
+		w.read(x.Args[0], fmt.Sprintf("str(*(char **)(%s + %dUL), %d)", c, 8*i, joinLength-1), types.StringOf(joinLength))
+	}
+	w.turn = outer
+}
+
+// refused are functions that have no way to the site yet.
+var refused = map[string]string{
+	"signal":        "signal() cannot be sent from a probe yet",
+	"signal_thread": "signal_thread() cannot be sent from a probe yet",
+	"override":      "override() is not there yet",
+	"write_user":    "write_user() is not there yet: jalon does not change the traced program",
+	"skboutput":     "skboutput() is not there yet",
+	"unwatch":       "there are no watchpoints yet",
+	"debugf":        "debugf() is not there yet; printf() prints to the output",
+}

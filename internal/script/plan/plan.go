@@ -1,0 +1,207 @@
+// Package plan divides the probes of a script in two: what is read at the site when it is hit, as conditions and
+// collect lists in C, and the rest, which package interp executes afterwards with the collected values.
+//
+// A read of the traced program or kernel (args.x, arg0, str(p), p->x, a stack) becomes an item of the collect list.
+// Its address may depend on other reads and on the values of variables: those are put in place of the variable,
+// wherever the value of the variable is known as an expression of the site. Members are read by their offsets in the
+// types that the checker used, so the site needs no types of the script.
+//
+// Import rule: plan imports lang, lang/script, ctype, and of script check, types and words.
+package plan
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// Options is what the plan depends on besides the script.
+type Options struct {
+	Process bool // places of programs are reached in the traced process, not by the kernel
+}
+
+// Site is a probe at one of its places.
+type Site struct {
+	Probe *check.Probe
+	Point *script.Place
+	Place string          // in jalon's notation
+	Cond  *lang.Condition // nil: every hit is recorded
+	// Decided means that Cond is all of the predicate.
+	Decided bool
+	Collect []lang.Collect
+	Fields  map[Key]Field
+	Loops   map[Loop]bool // whose passes have turns
+}
+
+// Loop is a loop in a turn of the loop around it.
+type Loop struct {
+	S    script.Stmt
+	Turn int
+}
+
+// Key is an expression that is read at the site. Turn numbers the passes through loops that are known in advance;
+// 0 outside of them.
+type Key struct {
+	X    script.Expr
+	Turn int
+}
+
+// Field is where the value of an expression is.
+type Field struct {
+	Index int         // in the collect list
+	Type  *types.Type // of the bytes
+}
+
+// here are the kinds of probes that run in jalon itself.
+var here = map[string]bool{"begin": true, "end": true, "interval": true, "self": true, "test": true, "bench": true}
+
+// InJalon reports whether probes of a kind run in jalon itself.
+func InJalon(provider string) bool { return here[provider] }
+
+// Sites plans all probes that are at places of programs and of the kernel. The error has diagnostics.
+func Sites(p *check.Program, opt Options) ([]*Site, error) {
+	var list []*Site
+	var bad lang.Diagnostics
+	for _, pr := range p.Probes {
+		for _, pl := range pr.Places {
+			if InJalon(pl.Provider.Name) {
+				continue
+			}
+			s, errs := siteOf(p, opt, pr, pl)
+			for _, d := range errs {
+				bad = addNew(bad, d)
+			}
+			list = append(list, s)
+		}
+	}
+	return list, bad.Err()
+}
+
+// addNew adds a diagnostic that is not in the list: the places of a probe have the same expressions.
+func addNew(list lang.Diagnostics, d *lang.Diagnostic) lang.Diagnostics {
+	for _, old := range list {
+		if old.Span == d.Span && old.Msg == d.Msg && old.Source == d.Source {
+			return list
+		}
+	}
+	return list.Add(d)
+}
+
+// translator makes C of the expressions of a site.
+type translator struct {
+	p    *check.Program
+	opt  Options
+	s    *Site
+	vars scopes
+}
+
+// planner plans one site.
+type planner struct {
+	*translator
+	items map[string]int // by their text
+	turn  int
+	turns int // in total
+	errs  lang.Diagnostics
+}
+
+func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place) (*Site, lang.Diagnostics) {
+	s := &Site{Probe: pr, Point: pl, Fields: map[Key]Field{}, Loops: map[Loop]bool{}}
+	w := &planner{translator: &translator{p: p, opt: opt, s: s}, items: map[string]int{}}
+	var err error
+	if s.Place, err = placeText(pl, opt); err != nil {
+		w.fail(pl.Point, err.Error(), "")
+		return s, w.errs
+	}
+	w.vars.push()
+	if pr.Pred != nil {
+		s.Cond, s.Decided = w.condition(pr.Pred)
+		if !s.Decided {
+			w.expr(pr.Pred)
+		}
+	}
+	w.block(pr.Body)
+	if len(s.Collect) == 0 { // without a list, a tracepoint of the kernel would collect its whole record
+		w.item("$pid", pr.Body)
+	}
+	return s, w.errs
+}
+
+func (w *planner) fail(at script.Node, msg, hint string) {
+	w.errs = addNew(w.errs, at.File().At(at.Span(), msg, hint))
+}
+
+// typeOf is the type that the checker gave an expression.
+func (w *translator) typeOf(x script.Expr) *types.Type {
+	if t := w.p.Types[x]; t != nil {
+		return t
+	}
+	return types.NoneT
+}
+
+// item adds an item to the collect list and returns its index.
+func (w *planner) item(c string, at script.Node) int {
+	if i, ok := w.items[c]; ok {
+		return i
+	}
+	from := lang.Text{Source: at.File().Name, Whole: at.File().Text, Span: at.Span()}
+	x, err := lang.Translated(c, from)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: the C of a script's expression: %s: %v", c, err))
+	}
+	i := len(w.s.Collect)
+	w.s.Collect = append(w.s.Collect, lang.Collect{X: x, Text: fmt.Sprintf("%s#%d", at.File().Text[at.Span().Lo:at.Span().Hi], i), Span: at.Span(), From: from})
+	w.items[c] = i
+	return i
+}
+
+// read makes an expression a field that is collected as c.
+func (w *planner) read(x script.Expr, c string, t *types.Type) {
+	if len(c) > maxText {
+		w.fail(x, "this value depends on too many others", "")
+		return
+	}
+	w.s.Fields[Key{x, w.turn}] = Field{w.item(c, x), t}
+}
+
+// maxText bounds the C of one item: a variable can stand for an expression that has many others.
+const maxText = 16 << 10
+
+// condition makes the predicate a condition at the site, or a part of it that the predicate needs. all: it is
+// the whole predicate.
+func (w *planner) condition(x script.Expr) (cond *lang.Condition, all bool) {
+	c, all := w.decidable(x)
+	if c == "" {
+		return nil, false
+	}
+	from := lang.Text{Source: x.File().Name, Whole: x.File().Text, Span: x.Span()}
+	tree, err := lang.Translated(c, from)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: the C of a script's predicate: %s: %v", c, err))
+	}
+	return &lang.Condition{X: tree, From: from}, all
+}
+
+// decidable is the C of a condition that is true whenever x is; "" for none. all: it is false whenever x is.
+func (w *planner) decidable(x script.Expr) (c string, all bool) {
+	if b, ok := x.(*script.Binary); ok && b.Op == "&&" && w.p.Consts[x] == nil {
+		l, allL := w.decidable(b.X)
+		r, allR := w.decidable(b.Y)
+		switch {
+		case l == "":
+			return r, false
+		case r == "":
+			return l, false
+		}
+		return "(" + l + " && " + r + ")", allL && allR
+	}
+	if !w.certain(x) {
+		return "", false
+	}
+	if c, ok := w.truth(x); ok {
+		return c, true
+	}
+	return "", false
+}

@@ -1,0 +1,323 @@
+package plan
+
+import (
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// The walk goes through a probe in the order of execution, collects what its expressions read, and follows the
+// values of variables.
+
+// block walks a block. ends: a jump ends it.
+func (w *planner) block(b *script.Block) (ends bool) {
+	w.vars.push()
+	defer w.vars.pop()
+	for _, s := range b.Stmts {
+		if w.stmt(s) {
+			return true
+		}
+	}
+	if b.Value != nil {
+		return w.statement(b.Value)
+	}
+	return false
+}
+
+func (w *planner) stmt(s script.Stmt) (ends bool) {
+	switch s := s.(type) {
+	case *script.ExprStmt:
+		return w.statement(s.X)
+	case *script.Let:
+		var k known
+		if s.Value != nil {
+			w.expr(s.Value)
+			k = w.copied(s.Value, w.typeOf(s.Var))
+		}
+		w.vars.declare(s.Var.Name, k)
+	case *script.Assign:
+		w.assign(s)
+	case *script.Discard:
+		w.expr(s.X)
+	case *script.While:
+		w.loop(s.Body, func() { w.expr(s.Cond) })
+	case *script.Unroll:
+		if k := w.p.Consts[s.Count]; k != nil && k.Int <= maxTurns && w.several(s.Body) {
+			w.unrolled(s, int(k.Int), s.Body, func(int) {})
+		} else {
+			w.loop(s.Body, func() {})
+		}
+	case *script.For:
+		w.forLoop(s)
+	case *script.Jump:
+		if s.Value != nil {
+			w.expr(s.Value)
+		}
+		return true
+	}
+	return false
+}
+
+// statement walks an expression of which blocks can end the probe or loop.
+func (w *planner) statement(x script.Expr) (ends bool) {
+	switch x := x.(type) {
+	case *script.Block:
+		return w.block(x)
+	case *script.If:
+		return w.branches(x)
+	}
+	w.expr(x)
+	return false
+}
+
+func (w *planner) branches(x *script.If) (ends bool) {
+	if k := w.p.Consts[x.Cond]; k != nil || w.typeOf(x.Then) == types.NoneT && x.Else != nil { // one part is never reached
+		return w.decided(x)
+	}
+	w.expr(x.Cond)
+	cond, ok := w.truth(x.Cond)
+	if !ok {
+		cond = ""
+	}
+	before := w.vars.clone()
+	ends = w.block(x.Then)
+	after := w.vars
+	w.vars = before
+	other := false
+	if x.Else != nil {
+		other = w.statement(x.Else)
+	}
+	switch {
+	case ends && other:
+		return true
+	case ends:
+		return false // what follows is reached by the other path
+	case other:
+		w.vars = after
+		return false
+	}
+	after.merge(w.vars, cond)
+	w.vars = after
+	return false
+}
+
+// decided walks the part of an if that is taken. The checker gave no types to the other one.
+func (w *planner) decided(x *script.If) bool {
+	k := w.p.Consts[x.Cond]
+	if k == nil || k.Int != 0 || k.Bool || k.Str != "" {
+		return w.block(x.Then)
+	}
+	if x.Else != nil {
+		return w.statement(x.Else)
+	}
+	return false
+}
+
+// copied is what is known of a variable of type to that has the value of x.
+func (w *planner) copied(x script.Expr, to *types.Type) known {
+	if c := w.converted(x, to); c != "" {
+		return known{c: c}
+	}
+	if t := w.typeOf(x); t.Is(types.Struct, types.Array, types.String) && types.Same(t, to) {
+		if p, ok := w.placeOf(x); ok {
+			return known{at: p}
+		}
+	}
+	return known{}
+}
+
+func (w *planner) assign(s *script.Assign) {
+	w.expr(s.Value)
+	switch t := s.Target.(type) {
+	case *script.Element:
+		w.expr(t.Key)
+	case *script.Var:
+		to := w.typeOf(t)
+		k := known{}
+		if s.Op == "" {
+			k = w.copied(s.Value, to)
+		} else if a, ok := w.value(t); ok {
+			if b, ok := w.value(s.Value); ok {
+				if c, ok := w.arith(s.Op, a, b, w.typeOf(t), w.typeOf(s.Value), to); ok {
+					k.c = fitted(c, to)
+				}
+			}
+		}
+		w.vars.set(t.Name, k)
+	}
+}
+
+// loop walks the body of a loop whose passes are not known in advance: nothing is known of variables that it sets.
+func (w *planner) loop(body *script.Block, head func()) {
+	w.unknown(body)
+	head()
+	before := w.vars.clone()
+	w.block(body)
+	w.vars = before
+}
+
+// unknown forgets the variables that a part of the script sets.
+func (w *planner) unknown(n script.Node) {
+	script.Walk(n, func(n script.Node) bool {
+		switch n := n.(type) {
+		case *script.Assign:
+			if v, ok := n.Target.(*script.Var); ok {
+				w.vars.forget(v.Name)
+			}
+		case *script.Step:
+			if v, ok := n.X.(*script.Var); ok {
+				w.vars.forget(v.Name)
+			}
+		case *script.Call:
+			if n.Name == "find" && len(n.Args) == 3 {
+				if v, ok := n.Args[2].(*script.Var); ok {
+					w.vars.forget(v.Name)
+				}
+			}
+		case *script.Addr:
+			if v, ok := n.X.(*script.Var); ok {
+				w.vars.forget(v.Name)
+			}
+		}
+		return true
+	})
+}
+
+// maxTurns bounds the passes of loops that are planned one by one.
+const maxTurns = 64
+
+// several reports whether a body reads something, so that each of its passes needs fields of its own.
+func (w *planner) several(body *script.Block) bool {
+	found := false
+	script.Walk(body, func(n script.Node) bool {
+		x, ok := n.(script.Expr)
+		found = found || ok && w.reads(x)
+		return !found
+	})
+	return found
+}
+
+// Turn is the number of pass i of a loop in the pass turn of the loop around it.
+func Turn(turn, i int) int { return turn*(maxTurns+1) + i + 1 }
+
+// unrolled walks each pass of a loop.
+func (w *planner) unrolled(s script.Stmt, n int, body *script.Block, set func(i int)) {
+	outer := w.turn
+	defer func() { w.turn = outer }()
+	if w.turns += n; w.turns > maxPasses || outer > 1<<40 || jumps(body) {
+		w.turns -= n
+		w.turn = outer
+		w.loop(body, func() {})
+		return
+	}
+	w.s.Loops[Loop{s, outer}] = true
+	for i := range n {
+		w.turn = Turn(outer, i)
+		w.vars.push()
+		set(i)
+		w.block(body)
+		w.vars.pop()
+	}
+}
+
+// maxPasses bounds the passes of all loops of a probe.
+const maxPasses = 256
+
+// jumps reports whether a body can leave a pass before its end.
+func jumps(body *script.Block) bool {
+	found := false
+	script.Walk(body, func(n script.Node) bool {
+		_, ok := n.(*script.Jump)
+		found = found || ok
+		return !found
+	})
+	return found
+}
+
+func (w *planner) forLoop(s *script.For) {
+	if s.Map != nil {
+		w.unknown(s.Body)
+		before := w.vars.clone()
+		w.vars.push()
+		w.vars.declare(s.Var.Name, known{})
+		w.block(s.Body)
+		w.vars = before
+		return
+	}
+	w.expr(s.From)
+	w.expr(s.To)
+	from, to := w.p.Consts[s.From], w.p.Consts[s.To]
+	if from != nil && to != nil && int64(to.Int)-int64(from.Int) <= maxTurns && int64(to.Int) > int64(from.Int) && w.several(s.Body) {
+		w.unrolled(s, int(to.Int-from.Int), s.Body, func(i int) {
+			w.vars.declare(s.Var.Name, known{c: number(from.Int+uint64(i), w.typeOf(s.Var))})
+		})
+		return
+	}
+	w.unknown(s.Body)
+	before := w.vars.clone()
+	w.vars.push()
+	w.vars.declare(s.Var.Name, known{})
+	w.block(s.Body)
+	w.vars = before
+}
+
+// expr collects what an expression reads.
+func (w *planner) expr(x script.Expr) {
+	if x == nil || w.p.Consts[x] != nil {
+		return
+	}
+	if w.reads(x) {
+		w.collect(x)
+		return
+	}
+	switch x := x.(type) {
+	case *script.Block, *script.If:
+		w.statement(x)
+	case *script.Binary:
+		w.expr(x.X)
+		if x.Op != "&&" && x.Op != "||" {
+			w.expr(x.Y)
+			return
+		}
+		w.perhaps(x.Y)
+	case *script.Cond:
+		w.expr(x.C)
+		w.perhaps(x.T)
+		w.perhaps(x.F)
+	case *script.Step:
+		w.step(x)
+	case *script.Call:
+		w.call(x)
+	case *script.Sizeof, *script.Offsetof, *script.Typeinfo, *script.TypeOf:
+	default:
+		for _, n := range script.Children(x) {
+			if y, ok := n.(script.Expr); ok {
+				w.expr(y)
+			}
+		}
+	}
+}
+
+// perhaps walks an operand that is not always evaluated.
+func (w *planner) perhaps(x script.Expr) {
+	if x == nil {
+		return
+	}
+	before := w.vars.clone()
+	w.expr(x)
+	w.vars.merge(before, "")
+}
+
+func (w *planner) step(x *script.Step) {
+	switch v := x.X.(type) {
+	case *script.Element:
+		w.expr(v.Key)
+	case *script.Var:
+		t, k := w.typeOf(v), known{}
+		if a, ok := w.value(v); ok {
+			if c, ok := w.arith(x.Op[:1], a, "1UL", t, types.Int64, t); ok {
+				k.c = fitted(c, t)
+			}
+		}
+		w.vars.set(v.Name, k)
+	}
+}

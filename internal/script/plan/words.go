@@ -1,0 +1,107 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// wordsAtSite are the words of the language as C. What a hit has anyway (pid, tid, comm, cpu, the time) is not read
+// here, except in conditions.
+var wordsAtSite map[string]func(w *translator, x script.Expr, name string, args []script.Expr) (string, bool)
+
+// fromHit are the words whose values every event has.
+var fromHit = map[string]bool{"pid": true, "tid": true, "cpu": true}
+
+// safeWords are functions that cannot fail.
+var safeWords = map[string]bool{"pid": true, "tid": true, "reg": true}
+
+func init() {
+	kernel := func(c string) func(*translator, script.Expr, string, []script.Expr) (string, bool) {
+		return func(w *translator, x script.Expr, _ string, args []script.Expr) (string, bool) {
+			return wide(c, w.typeOf(x)), w.inKernel() && len(args) == 0
+		}
+	}
+	wordsAtSite = map[string]func(*translator, script.Expr, string, []script.Expr) (string, bool){
+		"pid": func(w *translator, _ script.Expr, _ string, args []script.Expr) (string, bool) {
+			return "(unsigned long)($pid)", len(args) == 0
+		},
+		"tid": kernel("$tid"), "cpu": kernel("$cpu"), "uid": kernel("$uid"), "gid": kernel("$gid"),
+		"cgroup": kernel("$cgroup"), "jiffies": kernel("$jiffies"), "curtask": kernel("$task"),
+		"argN": (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
+		"kptr": first, "uptr": first, "kaddr": (*translator).symbol, "container_of": (*translator).container,
+	}
+}
+
+func first(w *translator, _ script.Expr, _ string, args []script.Expr) (string, bool) {
+	return w.value(args[0])
+}
+
+// inKernel reports whether the site is compiled for the kernel engine.
+func (w *translator) inKernel() bool { return !w.opt.Process || !w.s.Point.Provider.User }
+
+// registersOfArgs are the registers of the first arguments by the calling convention.
+const argumentRegisters = 6
+
+func (w *translator) argument(x script.Expr, name string, _ []script.Expr) (string, bool) {
+	n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(name, "__builtin_"), "arg"))
+	if err != nil {
+		return "", false
+	}
+	switch pr := w.s.Point.Provider.Name; {
+	case pr == "usdt", pr == "rawtracepoint", n < argumentRegisters:
+		return wide(fmt.Sprintf("arg%d", n), w.typeOf(x)), true
+	}
+	return fmt.Sprintf("*(unsigned long *)((unsigned long)$rsp + %d)", 8*(n-argumentRegisters)+8), true
+}
+
+// registers are GDB's names of the registers that reg() names otherwise.
+var registers = map[string]string{
+	"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": "rdi", "bp": "rbp", "sp": "rsp", "ip": "rip", "pc": "rip", "flags": "eflags",
+}
+
+func (w *translator) register(_ script.Expr, _ string, args []script.Expr) (string, bool) {
+	k := w.p.Consts[args[0]]
+	if k == nil {
+		return "", false
+	}
+	name := k.Str
+	switch name {
+	case "cs", "ss", "orig_rax", "orig_ax":
+		return "", false
+	}
+	if n := registers[name]; n != "" {
+		name = n
+	}
+	return "(unsigned long)($" + name + ")", true
+}
+
+func (w *translator) returned(x script.Expr, _ string, _ []script.Expr) (string, bool) {
+	if w.s.Point.Provider.Name == "kretprobe" || w.s.Point.Provider.Name == "uretprobe" && w.inKernel() {
+		return wide("$rax", w.typeOf(x)), true
+	}
+	return wide("$retval", w.typeOf(x)), true
+}
+
+func (w *translator) symbol(_ script.Expr, _ string, args []script.Expr) (string, bool) {
+	k := w.p.Consts[args[0]]
+	if k == nil || k.Kind != types.String || !w.inKernel() {
+		return "", false
+	}
+	return "kaddr(" + strconv.Quote(k.Str) + ")", true
+}
+
+// container is the address of the struct around a member.
+func (w *translator) container(x script.Expr, _ string, args []script.Expr) (string, bool) {
+	name, ok := args[2].(*script.Ident)
+	t := w.typeOf(x)
+	if !ok || t.Kind != types.Pointer {
+		return "", false
+	}
+	_, off, found := member(t.Pointee().C, name.Name, 0)
+	c, ok := w.value(args[0])
+	return fmt.Sprintf("(%s - %dUL)", c, off/8), ok && found
+}

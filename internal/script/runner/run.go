@@ -1,0 +1,195 @@
+// Package runner runs scripts: their probes become tracepoints of a session, whose events the interpreter executes.
+//
+// Import rule: runner imports session, the packages of scripts, and what their contract has: drain, event, probe,
+// process, tracepoint.
+package runner
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/interp"
+	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// Options is what a script runs with.
+type Options struct {
+	interp.Options
+	Argv []string // the program to start; nil: none
+	Kill bool     // it ends with the script
+	// Uprobes: places in the process become uprobes of the kernel, never code in the process.
+	Uprobes bool
+	Pid     int // only this process; 0: none is named
+	IO      session.IO
+	USR1    <-chan struct{} // a value for each SIGUSR1
+	// Warn receives warnings, Log each step; each may be nil.
+	Warn, Log func(string)
+	DebugDirs []string
+}
+
+// running is a script that runs.
+type running struct {
+	opt     Options
+	program *check.Program
+	machine *interp.Machine
+	held    *heldBack
+	sites   map[*tracepoint.Tracepoint]*plan.Site
+	sess    *session.Session
+	ctx     context.Context // of what the probes do
+	err     error           // of a probe at a site
+	result  *session.Result // nil before the end of the session
+	cancel  context.CancelFunc
+}
+
+// Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
+func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
+	sites, err := plan.Sites(p, plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil)})
+	if err != nil {
+		return nil, err
+	}
+	if err := interp.Refuse(p, sites); err != nil {
+		return nil, err
+	}
+	s := &running{opt: opt, program: p, sites: map[*tracepoint.Tracepoint]*plan.Site{}}
+	tps, err := s.tracepoints(sites)
+	if err != nil {
+		return nil, err
+	}
+	s.held = &heldBack{to: opt.Out}
+	s.opt.Out, s.opt.Names = s.held, names{s}
+	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
+		if err := s.open(tps); err != nil {
+			return nil, err
+		}
+		defer s.close()
+		if opt.Argv != nil {
+			s.opt.Child = s.sess.Pid()
+		}
+	}
+	s.machine = interp.New(p, s.opt.Options)
+	return s.machine, s.run(ctx)
+}
+
+// HasSites reports whether a script has probes at places of programs or of the kernel.
+func HasSites(p *check.Program) bool {
+	for _, pr := range p.Probes {
+		for _, pl := range pr.Places {
+			if !plan.InJalon(pl.Provider.Name) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// tracepoints makes the tracepoints of the sites.
+func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, error) {
+	var tps []*tracepoint.Tracepoint
+	var bad lang.Diagnostics
+	for i, site := range sites {
+		tp, err := tracepoint.New(site.Place, site.Cond, site.Collect)
+		if err != nil {
+			at := site.Point.Point
+			d := at.File().At(at.Span(), err.Error(), "")
+			var inner *lang.Diagnostic
+			if errors.As(err, &inner) {
+				d.Msg, d.Hint = inner.Msg, inner.Hint
+			}
+			bad = bad.Add(d)
+			continue
+		}
+		tp.Number = i + 1
+		s.sites[tp] = site
+		tps = append(tps, tp)
+	}
+	return tps, bad.Err()
+}
+
+// run executes the script's probes in their order:
+//
+//  1. begin probes, whose output waits until it is known that the others can be attached,
+//  2. the sites are armed; the program that is started runs only then,
+//  3. hits, timers and signals until the script ends,
+//  4. the sites are removed, and what was recorded before the end is executed,
+//  5. end probes.
+func (s *running) run(ctx context.Context) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	s.ctx, s.cancel = context.WithoutCancel(ctx), cancel
+	m := s.machine
+	err := m.Begin(ctx)
+	tracing := make(chan error, 1)
+	ended, _ := m.Ended()
+	switch {
+	case err != nil || ended || s.sess == nil:
+		tracing <- nil
+		s.armed(nil)
+	default:
+		go func() {
+			res, err := s.sess.Run(ctx)
+			s.result = res
+			cancel()
+			tracing <- err
+		}()
+	}
+	if err == nil && !ended {
+		err = m.Wait(ctx, s.opt.USR1, s.sess != nil)
+	}
+	cancel()
+	err = errors.Join(err, <-tracing, s.err)
+	s.held.release(func() {})
+	if err != nil && !errors.Is(err, unix.EPIPE) {
+		return err
+	}
+	return m.Finish(ctx)
+}
+
+// armed is called when all probes are attached, or could not be.
+func (s *running) armed(err error) {
+	if err != nil {
+		return
+	}
+	s.machine.Exclusive(func() {
+		s.held.release(func() {
+			if !s.opt.Quiet {
+				s.machine.Attached()
+			}
+		})
+	})
+}
+
+// heldBack is an output that begins only after what precedes it.
+type heldBack struct {
+	to   io.Writer
+	buf  bytes.Buffer
+	open bool
+}
+
+func (h *heldBack) Write(b []byte) (int, error) {
+	if h.open {
+		return h.to.Write(b)
+	}
+	return h.buf.Write(b)
+}
+
+// release writes what was held back, behind what first writes. Later calls do nothing.
+func (h *heldBack) release(first func()) {
+	if h.open {
+		return
+	}
+	h.open = true
+	first()
+	_, _ = h.to.Write(h.buf.Bytes())
+	h.buf.Reset()
+}
+
+var _ drain.Sink = (*sink)(nil)

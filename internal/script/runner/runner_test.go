@@ -1,0 +1,123 @@
+package runner
+
+import (
+	"bytes"
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/interp"
+	"github.com/jalon-trace/jalon/internal/script/source"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// prog is traced by the tests. handle(r, n) is called for n = 0, 1, ... and returns len % 7.
+const prog = `
+#include <stdio.h>
+#include <stdlib.h>
+struct req { int type; unsigned long len; const char *path; struct { short a; signed char b:3; unsigned c:5; } in; int arr[4]; struct req *next; };
+__attribute__((noinline)) int handle(struct req *r, int n) { static volatile int sum; sum += r->len + n; return (int)r->len % 7; }
+int main(int argc, char **argv) {
+	int n = atoi(argv[1]);
+	long total = 0;
+	struct req last = { 99, 1, "last" };
+	for (int i = 0; i < n; i++) {
+		char name[32];
+		snprintf(name, sizeof name, "/path/%d", i % 3);
+		struct req r = { i % 4, i * 10, name, { -i, i % 8 - 4, i % 32 }, { i, i + 1, i + 2, i + 3 }, i % 2 ? &last : 0 };
+		total += handle(&r, i);
+	}
+	return total == -1;
+}
+`
+
+// declared is the struct as scripts declare it.
+const declared = "struct in { short a; signed char b:3; unsigned c:5; }\nstruct req { int type; unsigned long len; char *path; struct in in; int arr[4]; struct req *next; }\n"
+
+func build(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	src := filepath.Join(dir, "prog.c")
+	if err := os.WriteFile(src, []byte(prog), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	out := filepath.Join(dir, "prog")
+	if text, err := exec.Command("gcc", "-g", "-O1", "-o", out, src).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	return out
+}
+
+func clock(id int32) func() uint64 {
+	return func() uint64 {
+		var ts unix.Timespec
+		_ = unix.ClockGettime(id, &ts)
+		return uint64(ts.Nano())
+	}
+}
+
+// runScript runs a script and returns its output with the maps.
+func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) {
+	t.Helper()
+	s, err := script.Parse("t", src)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := check.Check(s, check.Options{Source: source.Open(), Process: opt.Argv != nil})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	opt.Options = interp.Options{Out: &out, Err: &out, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
+	opt.Warn = func(text string) { t.Log(text) }
+	opt.IO = session.IO{Out: os.Stderr, Err: os.Stderr}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	m, err := Run(ctx, p, opt)
+	if err != nil {
+		t.Fatalf("%s\n%v", src, err)
+	}
+	if ctx.Err() != nil {
+		t.Fatalf("%s\nit did not end", src)
+	}
+	m.PrintMaps()
+	return out.String(), m
+}
+
+// TestSites runs scripts at functions of a program: by code in the process, and by the kernel. Both give the values
+// that the program had.
+func TestSites(t *testing.T) {
+	path := build(t)
+	for _, c := range []struct{ src, want string }{
+		{`uprobe:PROG:handle { @[arg1 % 3] = sum(arg1); }`, "@[0]: 9\n@[1]: 12\n@[2]: 15\n"},
+		{`uprobe:PROG:handle /arg1 > 6/ { printf("%s %d\n", probe, arg1); @ = count(); }`, "uprobe:PROG:handle 7\nuprobe:PROG:handle 8\n@: 2\n"},
+		{`uretprobe:PROG:handle { @[retval] = count(); }`, "@[1]: 1\n@[2]: 1\n@[4]: 1\n@[5]: 1\n@[6]: 1\n@[0]: 2\n@[3]: 2\n"},
+		{`uprobe:PROG:handle { @s[tid] = arg1; } uretprobe:PROG:handle /@s[tid] == 4/ { printf("%d %d\n", @s[tid], retval); } end { clear(@s); }`, "4 5\n"},
+		{declared + `uprobe:PROG:handle /arg1 == 5/ { $r = (struct req *)arg0; print(($r->type, $r->len, str($r->path), $r->in.a, $r->in.b, $r->in.c, $r->arr[1], str($r->next->path))); }`,
+			"(1, 50, /path/2, -5, 1, 5, 6, last)\n"},
+		{declared + `uprobe:PROG:handle /arg1 == 3/ { $r = (struct req *)arg0; $i = (uint64)0; while ($i < 3) { printf("%d,", $r->arr[$i]); $i++; } for ($j : (uint64)0..(uint64)4) { printf("%d;", $r->arr[$j]); } unroll(2) { $r = $r->next; printf("%d\n", $r->type); } }`,
+			"3,4,5,3;4;5;6;99\n0\n"},
+		{declared + `uprobe:PROG:handle { $r = (struct req *)arg0; $p = $r->path; if ($r->type != 2) { $p = (char *)0; } @[str($p)] = count(); }`, "@[/path/0]: 1\n@[/path/2]: 1\n@[]: 7\n"},
+		{declared + `uprobe:PROG:handle /arg1 == 1/ { $r = *(struct req *)arg0; print($r.in); print($r.arr); print(buf($r.arr, 4)); print($r.next->len); }`, "{ .a = -1, .b = -3, .c = 1 }\n[1,2,3,4]\n\\x01\\x00\\x00\\x00\n1\n"},
+		{`uprobe:PROG:handle { if (arg1 == 4) { exit(); } @ = count(); } end { printf("end\n"); }`, "end\n@: 4\n"},
+	} {
+		src := strings.ReplaceAll(c.src, "PROG", path)
+		want := strings.ReplaceAll(c.want, "PROG", path)
+		for _, uprobes := range []bool{false, true} {
+			if uprobes && os.Getuid() != 0 {
+				t.Skip("the kernel's uprobes need root")
+			}
+			if got, _ := runScript(t, src, Options{Argv: []string{path, "9"}, Uprobes: uprobes}); got != want {
+				t.Errorf("%s\nuprobes %v: %q\nwant %q", c.src, uprobes, got, want)
+			}
+		}
+	}
+}

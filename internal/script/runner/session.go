@@ -1,0 +1,60 @@
+package runner
+
+import (
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// Sizes of what is recorded at a site.
+const (
+	ringSize    = 4 << 20
+	stackCopied = 8192
+	stackFrames = 127
+)
+
+// open makes the session: it starts or attaches to the process, and traces nothing yet.
+func (s *running) open(tps []*tracepoint.Tracepoint) error {
+	length := int(s.program.Config.Int("max_strlen"))
+	opt := session.Options{
+		Tracepoints: tps, BufferSize: ringSize, StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
+		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log, Process: s.opt.Pid != 0 || s.opt.Argv != nil,
+		Kernel:  session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps)},
+		NewSink: func(sess *session.Session) drain.Sink { return &sink{s: s, sess: sess} },
+		OnArmed: s.armed,
+	}
+	var err error
+	switch {
+	case s.opt.Argv != nil:
+		s.sess, err = session.Launch(s.opt.Argv, s.opt.IO, opt)
+	case s.opt.Pid == 0 || opt.OnlyKernel():
+		s.sess, err = session.Watch(s.opt.Pid, opt)
+	default:
+		s.sess, err = session.Attach(s.opt.Pid, opt)
+	}
+	return err
+}
+
+// close ends the session, and the program that is to end with the script.
+func (s *running) close() {
+	if s.opt.Kill && s.result != nil && s.result.Status.Detached {
+		_ = unix.Kill(s.sess.Pid(), unix.SIGTERM) // jalon is its parent and has not waited for it: the number is still its own
+	}
+	s.sess.Close()
+}
+
+// anyone reports whether events of all processes are wanted beside a process that is named: those of the kernel are
+// not filtered, as in bpftrace.
+func anyone(tps []*tracepoint.Tracepoint) bool {
+	for _, tp := range tps {
+		switch tp.Place.Kind {
+		case probe.Profile, probe.Software, probe.Hardware, probe.USDT, probe.Entry, probe.FileOff, probe.Uretprobe, probe.Line, probe.Return, probe.Function:
+		default:
+			return true
+		}
+	}
+	return false
+}
