@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
-	"sort"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -39,13 +38,6 @@ type Names interface {
 	User(pid int, addr uint64) string
 }
 
-// Missing counts reads that had no value at a hit. Their value was 0, or an empty string.
-type Missing struct {
-	X     script.Expr
-	Why   string // the first time
-	Count uint64
-}
-
 // Hit executes the probe of a hit.
 func (m *Machine) Hit(ctx context.Context, h *Hit) error {
 	m.mu.Lock()
@@ -71,7 +63,7 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 	}
 	b, cut, why := m.hit.Record.Field(f.Index)
 	if why != "" {
-		m.missing(x, why)
+		m.warn(x, unread, why)
 		return blank(f.Type), f.Type, true
 	}
 	v := decode(b, f.Type)
@@ -85,33 +77,10 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 	return v, f.Type, true
 }
 
-// missing counts a read without a value.
-func (m *Machine) missing(x script.Expr, why string) {
-	if m.failed == nil {
-		m.failed = map[script.Expr]*Missing{}
-	}
-	f := m.failed[x]
-	if f == nil {
-		f = &Missing{X: x, Why: why}
-		m.failed[x] = f
-	}
-	f.Count++
-}
-
-// Missing returns the reads that had no value, in the order of the script.
-func (m *Machine) Missing() []*Missing {
-	var out []*Missing
-	for _, f := range m.failed {
-		out = append(out, f)
-	}
-	sort.Slice(out, func(i, j int) bool { return out[i].X.Span().Lo < out[j].X.Span().Lo })
-	return out
-}
-
 func (m *Machine) stack(x script.Expr, f plan.Field) val {
 	frames, why := m.hit.Record.Stack(f.Index)
 	if why != "" {
-		m.missing(x, why)
+		m.warn(x, unread, why)
 	}
 	if n := int(f.Type.Stack.Limit); n < len(frames) {
 		frames = frames[:n]

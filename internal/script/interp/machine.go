@@ -49,7 +49,6 @@ type Machine struct {
 	mu        sync.Mutex // guards the machine: hits and timers come from different goroutines
 	hit       *Hit       // of the probe that runs; nil in jalon itself
 	turn      int        // of the loops that run: plan.Turn
-	failed    map[script.Expr]*Missing
 	startMono uint64
 	over      func() // ends Wait
 	endTime   uint64 // CLOCK_MONOTONIC at exit(): later hits are not executed

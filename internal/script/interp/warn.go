@@ -22,6 +22,7 @@ var (
 	outside       = &trouble{text: "the index is outside of the array; the value is 0"}
 	missingRead   = &trouble{text: "the map has no such element; the value is 0", helper: true, call: "map_lookup_elem", message: "Success"}
 	missingDelete = &trouble{text: "the map has no such element to delete", helper: true, call: "map_delete_elem", code: -2, message: "No such file or directory"}
+	unread        = &trouble{text: "this could not be read (%s); the value is 0", call: "probe_read", code: -14, message: "Bad address"}
 	mapFull       = &trouble{text: "the map %s is full, with %d elements; the update is lost", hint: "config = { max_map_keys = N } or let %s = hash(N) makes room", call: "map_update_elem", code: -7, message: "Argument list too long"}
 )
 
@@ -75,8 +76,11 @@ func (m *Machine) Repeated() []string {
 		if n := m.warned[w]; n > 1 {
 			line, col := position(w.at)
 			text := w.why.text
-			if w.why == mapFull {
+			switch w.why {
+			case mapFull:
 				text = "the map is full; the update is lost"
+			case unread:
+				text = "this could not be read; the value is 0"
 			}
 			out = append(out, fmt.Sprintf("%s:%d:%d: %s (%d times)", w.at.File().Name, line, col, text, n))
 		}
