@@ -3,10 +3,12 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/source"
@@ -111,7 +113,7 @@ func (c *runCmd) run() error {
 func (c *runCmd) check(s *script.Script, params []string, t target) (*check.Program, error) {
 	p, err := check.Check(s, check.Options{
 		Params: params, Named: t.named, Unsafe: c.Unsafe, Child: t.argv != nil, Process: t.argv != nil || t.pid != 0,
-		Source: source.Open(), Import: importFiles, Env: os.Environ(),
+		Source: source.New(source.Options{DebugDirs: c.debugDirs(), Program: programOf(t)}), Import: importFiles, Env: os.Environ(),
 	})
 	if !c.NoWarn {
 		for _, w := range p.Warnings {
@@ -119,6 +121,27 @@ func (c *runCmd) check(s *script.Script, params []string, t target) (*check.Prog
 		}
 	}
 	return p, err
+}
+
+// debugDirs are those of --debuginfo and the usual one; nil for that alone.
+func (c *runCmd) debugDirs() []string {
+	if len(c.DebugDirs) == 0 {
+		return nil
+	}
+	return append(slices.Clone(c.DebugDirs), "/usr/lib/debug")
+}
+
+// programOf is the file of the program that a script is run with; "" if there is none.
+func programOf(t target) string {
+	switch {
+	case t.pid != 0:
+		return image.ProgramFile(t.pid)
+	case len(t.argv) > 0:
+		if path, err := exec.LookPath(t.argv[0]); err == nil {
+			return path
+		}
+	}
+	return ""
 }
 
 // known refuses named parameters that the script does not ask for; --help lists those that it asks for.

@@ -46,7 +46,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 	usr1, stopUSR1 := userSignals()
 	defer stopUSR1()
 	j := &job{
-		program: p, target: t, usr1: usr1, debugDirs: c.DebugDirs, usdtFile: c.USDTFile, unsafe: c.Unsafe,
+		program: p, target: t, usr1: usr1, debugDirs: c.debugDirs(), usdtFile: c.USDTFile, unsafe: c.Unsafe,
 		options: interp.Options{
 			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet, NoWarn: c.NoWarn, Helpers: c.Warnings,
 			Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),

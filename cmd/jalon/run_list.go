@@ -34,7 +34,7 @@ func (c *runCmd) lister(pid int) *probeList {
 			fmt.Fprintln(stderr, "jalon: warning:", m)
 		}
 	}
-	return &probeList{w: bufio.NewWriter(stdout), verbose: c.Verbose, pid: pid, dirs: c.DebugDirs, warn: warn}
+	return &probeList{w: bufio.NewWriter(stdout), verbose: c.Verbose, pid: pid, dirs: c.debugDirs(), warn: warn}
 }
 
 // list lists what matches a pattern: 'PATTERN,...'.

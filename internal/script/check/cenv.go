@@ -279,7 +279,7 @@ func (c *checker) named(tag, name string) *ctype.Type {
 	if c.opts.Source == nil {
 		return nil
 	}
-	return c.opts.Source.Named(tag, name)
+	return c.opts.Source.Named(c.place(), tag, name)
 }
 
 // enumerator returns the enum and value of a constant.
@@ -288,7 +288,7 @@ func (c *checker) enumerator(name string) (constant, bool) {
 		return k, true
 	}
 	if c.opts.Source != nil {
-		if t, v := c.opts.Source.Enumerator(name); t != nil {
+		if t, v := c.opts.Source.Enumerator(c.place(), name); t != nil {
 			return constant{t, v}, true
 		}
 	}

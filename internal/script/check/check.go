@@ -19,10 +19,10 @@ import (
 
 // Source finds types of the kernel and of programs. Its functions return nil for what they do not know.
 type Source interface {
-	// Named returns struct, union, enum (tag) or typedef (tag "") name.
-	Named(tag, name string) *ctype.Type
+	// Named returns struct, union, enum (tag) or typedef (tag "") name, as the place sees it; nil for no place.
+	Named(pl *script.Place, tag, name string) *ctype.Type
 	// Enumerator returns the enum that has the constant, or another type of a constant of C, and its value.
-	Enumerator(name string) (*ctype.Type, int64)
+	Enumerator(pl *script.Place, name string) (*ctype.Type, int64)
 	// Args returns the arguments at a place as a struct, or why they are not known.
 	Args(*script.Place) (*ctype.Type, error)
 	// Retval returns the type of what the function at a place returns.

@@ -15,7 +15,7 @@ import (
 // fake is a source with a few types.
 type fake struct{}
 
-func (fake) Named(tag, name string) *ctype.Type {
+func (fake) Named(_ *script.Place, tag, name string) *ctype.Type {
 	if tag == "struct" && name == "task_struct" {
 		t := &ctype.Type{Kind: ctype.Struct, Name: name, Size: 24}
 		t.SetFields([]ctype.Field{
@@ -27,7 +27,7 @@ func (fake) Named(tag, name string) *ctype.Type {
 	return nil
 }
 
-func (fake) Enumerator(name string) (*ctype.Type, int64) {
+func (fake) Enumerator(_ *script.Place, name string) (*ctype.Type, int64) {
 	if name == "EPERM" {
 		return ctype.IntT, 1
 	}

@@ -1,7 +1,7 @@
 // Package source finds the types that scripts name: those of the kernel by its BTF, arguments of tracepoints by
-// their format files.
+// their format files, types and variables of programs by their debug information.
 //
-// Import rule: source imports lang/script, ctype and the packages of debuginfo for BTF and tracefs.
+// Import rule: source imports lang/script, script/syscalls, ctype and the packages of debuginfo.
 package source
 
 import (
@@ -16,7 +16,7 @@ import (
 )
 
 // Kernel is the running kernel. Its files are read when something of them is asked for; what cannot be read is
-// unknown. It implements check.Source.
+// unknown.
 type Kernel struct {
 	once  sync.Once
 	types *btf.Kernel // nil if there is no BTF
@@ -50,7 +50,7 @@ func (k *Kernel) open() {
 }
 
 // Named returns struct, union or enum (tag), or typedef (tag "") name.
-func (k *Kernel) Named(tag, name string) *ctype.Type {
+func (k *Kernel) Named(_ *script.Place, tag, name string) *ctype.Type {
 	if k.open(); k.types == nil || name == "" {
 		return nil
 	}
@@ -58,7 +58,7 @@ func (k *Kernel) Named(tag, name string) *ctype.Type {
 }
 
 // Enumerator returns the enum that has a constant; int for a constant of C's headers.
-func (k *Kernel) Enumerator(name string) (*ctype.Type, int64) {
+func (k *Kernel) Enumerator(_ *script.Place, name string) (*ctype.Type, int64) {
 	if t, v := constant(name); t != nil {
 		return t, v
 	}
