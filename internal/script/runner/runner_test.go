@@ -75,8 +75,8 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	opt.Options = interp.Options{Out: &out, Err: &out, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
+	var out, warnings bytes.Buffer
+	opt.Options = interp.Options{Out: &out, Err: &warnings, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
 	opt.Warn = func(text string) { t.Log(text) }
 	opt.IO = session.IO{Out: os.Stderr, Err: os.Stderr}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
