@@ -275,3 +275,37 @@ func stackLines(t *testing.T, file string) (list []string) {
 	}
 	return list
 }
+
+// The frames of a hit are named by the libraries that were loaded then, although others lie at their addresses when the
+// event is shown.
+func TestStacksOfSwappedLibraries(t *testing.T) {
+	const rounds = 12
+	first := compile(t, "gcc", "swapped.c", "-g", "-O2", "-shared", "-fPIC", "-DLIBRARY=first")
+	other := compile(t, "gcc", "swapped.c", "-g", "-O2", "-shared", "-fPIC", "-DLIBRARY=other")
+	prog := compile(t, "gcc", "swapped.c", "-g", "-O2")
+	for _, form := range [][]string{nil, {"--stack", "copy"}, {"--clock", "coarse"}, {"--clock", "none"}} {
+		t.Run(strings.Join(form, " "), func(t *testing.T) {
+			r := trace(t, append(form, "leaf", "-c", "x, $bt", "--", prog, first, other, fmt.Sprint(rounds))...)
+			if len(r.events) != rounds || r.stdout != "same\n" {
+				t.Fatalf("%d events, output %q", len(r.events), r.stdout)
+			}
+			known := 0
+			for i := range r.events {
+				e := &r.events[i]
+				want := []string{"first", "other"}[e.Num(t, "x")]
+				frames, _ := e.Values["$bt"].([]any)
+				for _, f := range frames {
+					switch name := f.(map[string]any)["function"]; name {
+					case want:
+						known++
+					case "first", "other":
+						t.Errorf("event %d: %v is called by %v, not by %s", i, e.Values["x"], name, want)
+					}
+				}
+			}
+			if exact := len(form) == 0 || form[0] == "--stack"; exact && known != rounds {
+				t.Errorf("%d of %d callers are known", known, rounds)
+			}
+		})
+	}
+}

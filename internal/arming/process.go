@@ -28,7 +28,7 @@ type ProcessEngine interface {
 	Drop()                // the program that had the code does not exist any more
 	Slow(all int) string  // a warning about slow sites since the last call
 	Symbol(uint64) string // the name of an address
-	Unwind(*event.Value) []debuginfo.Frame
+	Unwind(v *event.Value, from, to int64) []debuginfo.Frame
 	CloseModules()
 }
 

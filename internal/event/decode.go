@@ -39,6 +39,9 @@ type Event struct {
 	Overwritten bool
 	// Untimed: the record has no stamp (ring.ClockNone). TimeNS is the time at which it was read.
 	Untimed bool
+	// From and To, in ticks, enclose the time of the hit. They differ if the stamp is not that of the time stamp
+	// counter; both are 0 at places of the kernel engine.
+	From, To uint64
 }
 
 // KnowsThread reports whether Tid is known. The kernel's idle thread has the number 0.
@@ -96,25 +99,30 @@ func (d *Decoder) Decode(r Record, ev *Event) error {
 		ev.TimeNS = d.Clock.mono(&d.segment, stamp)
 	}
 	ev.Untimed = d.Stamps == ring.ClockNone
-	d.findThread(ev, stamp)
+	ev.From, ev.To = d.enclose(stamp)
+	d.FindThread(ev)
 	return nil
 }
 
-// FindThread looks the thread of a decoded event up once more, because Threads has changed. (A record is decoded
-// once only: Elapsed changes its bytes.)
-func (d *Decoder) FindThread(ev *Event) {
-	stamp := ev.TSC
-	if ev.Overwritten {
-		stamp = d.Possible.To
+// enclose returns the earliest and the latest time of a hit.
+func (d *Decoder) enclose(stamp uint64) (from, to uint64) {
+	if d.Doubt == nil {
+		return stamp, stamp
 	}
-	d.findThread(ev, stamp)
+	doubt := d.Doubt(stamp)
+	if d.Stamps == ring.ClockNone {
+		return stamp - min(doubt, stamp), stamp
+	}
+	return stamp, stamp + doubt
 }
 
-func (d *Decoder) findThread(ev *Event, stamp uint64) {
+// FindThread finds the thread of a decoded event, once more if Threads has changed. (A record is decoded once only:
+// Elapsed changes its bytes.)
+func (d *Decoder) FindThread(ev *Event) {
 	if d.Threads == nil {
 		return
 	}
-	if th, ok := d.thread(ev.Thread, stamp); ok {
+	if th, ok := d.thread(ev); ok {
 		ev.Tid, ev.Comm = th.Tid, th.Comm
 	}
 }
@@ -130,15 +138,11 @@ func (e Elapsed) decode(r Record) {
 }
 
 // thread finds the thread of a record of the in-process engine.
-func (d *Decoder) thread(tp, stamp uint64) (Thread, bool) {
-	if d.Doubt == nil {
-		return d.Threads.lookup(&d.threads, tp, stamp)
+func (d *Decoder) thread(ev *Event) (Thread, bool) {
+	if ev.From == ev.To {
+		return d.Threads.lookup(&d.threads, ev.Thread, ev.To)
 	}
-	doubt := d.Doubt(stamp)
-	if d.Stamps == ring.ClockNone {
-		return d.Threads.within(&d.threads, tp, stamp-min(doubt, stamp), stamp)
-	}
-	return d.Threads.within(&d.threads, tp, stamp, stamp+doubt)
+	return d.Threads.within(&d.threads, ev.Thread, ev.From, ev.To)
 }
 
 // kernel decodes the header of a record of the kernel engine.

@@ -22,6 +22,7 @@ type Image struct {
 	kernel *savedKernel      // nil: it is not part of the image
 	names  map[uint64]string // of addresses, see Symbol
 	walks  walks             // see Unwind
+	past   past
 }
 
 // part is a mapping of a module.
@@ -52,6 +53,7 @@ func (im *Image) Update(maps []procdir.Mapping) {
 		mapped
 		start uint64
 	}
+	before := &Image{pid: im.pid, files: im.files, root: im.root, mods: im.mods, parts: im.parts, code: im.code, kernel: im.kernel, names: im.names, walks: im.walks}
 	old := map[place]*Module{}
 	for _, m := range im.mods {
 		old[place{mappedFile(&m.Maps[0]), m.Maps[0].Start}] = m
@@ -69,6 +71,9 @@ func (im *Image) Update(maps []procdir.Mapping) {
 	if kept != len(old) || kept != len(im.mods) {
 		im.names = nil // other code may lie where some was named
 		im.walks = walks{}
+	}
+	if kept != len(old) {
+		im.past.add(before)
 	}
 	im.index(maps)
 }

@@ -50,5 +50,9 @@ func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	if ev.Schema.Kernel && !n.kern.Engine.Followed(ev, v) {
 		return n.kern.Engine.Unwind(ev, v)
 	}
-	return n.mine.Engine.Unwind(v)
+	from, to := ev.TimeNS, ev.TimeNS
+	if ev.From != ev.To {
+		from, to = n.clock.Mono(ev.From), n.clock.Mono(ev.To)
+	}
+	return n.mine.Engine.Unwind(v, from, to)
 }

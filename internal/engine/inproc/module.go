@@ -104,15 +104,16 @@ func (e *Engine) Symbol(addr uint64) string {
 	return e.mods.space.Symbol(addr)
 }
 
-// Unwind returns the frames of a $bt field.
-func (e *Engine) Unwind(v *event.Value) []debuginfo.Frame {
+// Unwind returns the frames of a $bt field of a hit between two times, in nanoseconds of CLOCK_MONOTONIC.
+func (e *Engine) Unwind(v *event.Value, from, to int64) []debuginfo.Frame {
 	if e.mods.space == nil {
 		return nil
 	}
+	space := e.mods.space.Within(from, to)
 	if v.Field.Kind == event.Stack {
-		return e.mods.space.Unwind(v.Data, v.Stack)
+		return space.Unwind(v.Data, v.Stack)
 	}
-	return e.mods.space.Walked(v.Frames(), unwind.End(v.End))
+	return space.Walked(v.Frames(), unwind.End(v.End))
 }
 
 // HasLinker reports whether ld.so is mapped beside a program at its first instruction. A static program

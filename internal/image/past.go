@@ -1,0 +1,83 @@
+package image
+
+import (
+	"slices"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// past is what an image was before modules were unmapped: other modules may lie at their addresses since.
+type past struct {
+	list   []former // oldest first
+	gone   int64    // up to this time nothing is known any more; 0: all is
+	common overlap
+}
+
+// former is an image as it was up to a time, in nanoseconds of CLOCK_MONOTONIC.
+type former struct {
+	*Image
+	until int64
+}
+
+// overlap is what two images have in common.
+type overlap struct{ a, b, both *Image }
+
+const (
+	// maxFormer and formerFor bound what is kept: records are shown within seconds.
+	maxFormer = 256
+	formerFor = time.Minute
+)
+
+func (p *past) add(im *Image) {
+	now := monotonic()
+	p.list = append(p.list, former{im, now})
+	for len(p.list) > maxFormer || p.list[0].until < now-int64(formerFor) {
+		p.gone = p.list[0].until
+		p.list = slices.Delete(p.list, 0, 1)
+	}
+}
+
+func monotonic() int64 {
+	var ts unix.Timespec
+	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it exists
+	return ts.Nano()
+}
+
+// Within returns the image of the modules that were mapped all the time between two, in nanoseconds of
+// CLOCK_MONOTONIC. It is to be used before the next Update.
+func (im *Image) Within(from, to int64) *Image {
+	a := im.at(from)
+	if a == im || to <= from {
+		return a
+	}
+	b := im.at(to)
+	if a == b {
+		return a
+	}
+	if c := im.past.common; c.a == a && c.b == b {
+		return c.both
+	}
+	both := &Image{pid: im.pid, files: im.files, root: im.root, kernel: im.kernel, code: b.code}
+	for _, x := range a.parts {
+		if slices.Contains(b.parts, x) {
+			both.parts = append(both.parts, x)
+		}
+	}
+	both.mods = slices.DeleteFunc(slices.Clone(a.mods), func(m *Module) bool { return !slices.Contains(b.mods, m) })
+	im.past.common = overlap{a, b, both}
+	return both
+}
+
+// at returns the image as it was at a time.
+func (im *Image) at(ns int64) *Image {
+	p := &im.past
+	switch n := len(p.list); {
+	case n == 0 || ns > p.list[n-1].until:
+		return im
+	case p.gone > 0 && ns <= p.gone:
+		return &Image{pid: im.pid, files: im.files, root: im.root, kernel: im.kernel, code: im.code}
+	}
+	i := slices.IndexFunc(p.list, func(f former) bool { return ns <= f.until })
+	return p.list[i].Image
+}
