@@ -170,3 +170,40 @@ func TestEntryErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestEntriesGivenBack: threads have ever new stacks, and some end in a call or leave it by longjmp. All returns find their entries,
+// though there are more frames than a map has room for.
+func TestEntriesGivenBack(t *testing.T) {
+	need(t, "gcc")
+	lives, depth := 4_000, 45 // twice as many frames as there is room for
+	if os.Getenv("JALON_FULL") != "" {
+		lives, depth = 1_000_000, 1
+	}
+	prog := compile(t, "gcc", "lives.c", "-g", "-O1", "-pthread")
+	tr := trace(t, "--buffer", "64M", "paired%return if (@entry(n) != $ret || $elapsed > 1000000000000)", "-c", "$ret", "--", prog, fmt.Sprint(lives), fmt.Sprint(depth))
+	var returned uint64
+	if _, err := fmt.Sscan(tr.stdout, &returned); err != nil || returned < uint64(lives*(depth+1))*3/4 {
+		t.Fatalf("the program prints %q: %v", tr.stdout, err)
+	}
+	if tr.sum.Hits != returned || tr.sum.False != returned || tr.sum.Faults != 0 {
+		t.Errorf("%d returns, the program has %d; %d with the values of their entry, %d without\n%s", tr.sum.Hits, returned, tr.sum.False, tr.sum.Faults, tail(tr.stderr))
+	}
+	t.Logf("%d threads, %d returns, all with their entries", lives, returned)
+}
+
+// TestEntryOfReplaced: a call forks, and returns in both processes; one runs while a vfork child executes; one is replaced by an exec. The
+// program does the same as untraced, and each return of the traced process has the values of its own call.
+func TestEntryOfReplaced(t *testing.T) {
+	need(t, "gcc")
+	prog := compile(t, "gcc", "replaced.c", "-g", "-O1")
+	tr := trace(t, "paired%return", "-c", "@entry(n), $ret, $elapsed", "--", prog)
+	equal(t, "output", tr.stdout, "first 20\nsecond 20\n")
+	for i, e := range tr.events {
+		if number(e.Values["@entry(n)"]) != float64(i) || number(e.Values["$ret"]) != float64(i) || e.Values["$elapsed"] == nil {
+			t.Errorf("return %d: %+v", i, e)
+		}
+	}
+	if len(tr.events) != 20 || tr.sum.Lost != 0 {
+		t.Errorf("%d returns, %d records lost", len(tr.events), tr.sum.Lost)
+	}
+}

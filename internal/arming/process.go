@@ -25,6 +25,7 @@ type ProcessEngine interface {
 	Clear(tid int) error     // restore the program's code for a signal of the thread
 	// Outside calls f with all threads stopped if each has been outside of hits since seen was empty.
 	Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error)
+	Reclaim() error       // give back room in maps of entries
 	Drop()                // the program that had the code does not exist any more
 	Slow(all int) string  // a warning about slow sites since the last call
 	Symbol(uint64) string // the name of an address
@@ -265,12 +266,15 @@ func Forget(x *engine.Program) {
 	tp.programs = slices.DeleteFunc(tp.programs, func(y *engine.Program) bool { return y == x })
 }
 
-// Unblock lets the reader go on behind records that threads have left for good.
+// Unblock lets the reader go on behind records that threads have left for good, and hit programs find room in their maps.
 func (a *Process) Unblock() error {
 	if a.Source == nil || a.Process == nil {
 		return nil
 	}
 	if err := a.Records.Drain.Unblock(a.Source, a.Engine.Outside); err != nil && !IsEnd(err) {
+		return err
+	}
+	if err := a.Engine.Reclaim(); err != nil && !IsEnd(err) {
 		return err
 	}
 	return nil

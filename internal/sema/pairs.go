@@ -28,6 +28,9 @@ type Pair struct {
 	Stamped bool
 }
 
+// EntriesMap is the name of a map of entries.
+const EntriesMap = "entries"
+
 // The keys that a map of entries has room for, about.
 const pairSlots = 1 << 16
 
@@ -173,7 +176,7 @@ func (em *emitter) ofMap(op ir.Op, word int64) ir.Value {
 
 // look emits the search for the key.
 func (l *lowerer) look(op ir.Op, p *Pair, need *pairs) {
-	table := l.b.Map(ir.Map{Name: "entries", Words: need.words(), Slots: pairSlots})
+	table := l.b.Map(ir.Map{Name: EntriesMap, Words: need.words(), Slots: pairSlots})
 	none := ir.NoBlock
 	if p.Go {
 		none = l.b.NewBlock("no goroutine", ir.I64)

@@ -10,6 +10,8 @@ struct bits { unsigned a : 3, b : 7; long c : 40; };
 struct large { long a[5]; };
 struct __attribute__((packed)) packed { char c; long l; };
 union either { double d; long l; };
+struct extended { long double x; };
+struct nested { struct { long double x[1]; } in; };
 enum colour { red, green, blue = 1000 };
 
 #ifdef __clang__
@@ -34,6 +36,8 @@ F(float complex, f_cfloat, n - 1.5f * I)
 F(long double, f_long, n / 3.0L)
 F(long double complex, f_clong, n / 7.0L + 0.5L * I)
 F(__int128, f_wide, ((__int128)n << 70) + n)
+F(struct extended, f_extended, ((struct extended){n / 3.0L}))
+F(struct nested, f_nested, ((struct nested){{{n / 9.0L}}}))
 F(struct pair, f_pair, ((struct pair){n, n / 4.0}))
 F(struct ints, f_ints, ((struct ints){n, -n, n * 3, n * 5l}))
 F(struct floats, f_floats, ((struct floats){n, n + .5f, n + .25f}))
@@ -51,6 +55,7 @@ int main(void)
 		sink = f_int(n), sink = f_uchar(n), sink = f_schar(n), sink = f_short(n), sink = f_u64(n), sink = f_bool(n), sink = f_enum(n);
 		sink = *f_text(n), sink = f_double(n), sink = f_float(n), sink = creal(f_cdouble(n)), sink = creal(f_cfloat(n)), sink = f_wide(n);
 		sink = f_long(n), sink = creal(f_clong(n));
+		sink = f_extended(n).x, sink = f_nested(n).in.x[0];
 		sink = f_pair(n).a, sink = f_ints(n).i, sink = f_floats(n).x, sink = f_mixed(n).x, sink = f_bits(n).a;
 		sink = f_large(n).a[0], sink = f_packed(n).c, sink = f_either(n).l;
 	}

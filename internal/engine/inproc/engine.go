@@ -86,6 +86,7 @@ type Engine struct {
 	crashes   *crashes
 	handlers  *handlers
 	calls     *Callbacks
+	reclaimer *reclaimer
 	plans     []*placed // loaded, not yet armed
 	covered   []*site   // likewise, at addresses covered by existing patches
 	ended     bool      // Stop was called
@@ -109,6 +110,7 @@ func New(opt Options) *Engine {
 		compiler: code, guard: e.guard, handlers: e.handlers, tables: e.tables, patches: e.patches,
 	}
 	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers, e.walks}}
+	e.reclaimer = &reclaimer{target: t, tables: e.tables, patches: e.patches, entries: e.entries, buffers: e.buffers}
 	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes}
 	return e
 }

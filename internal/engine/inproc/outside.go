@@ -14,8 +14,7 @@ func (e *Engine) Outside(seen map[int]bool, f func(quiet bool) error) (all bool,
 		all = true
 		quiet, tab, stacks := true, e.tables.get(), st.Stacks()
 		for _, t := range threads {
-			within := tab.inCode(t.Regs.PC()) && !e.patches.where(t.Regs.PC()).Boundary
-			if within || tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
+			if inHit(tab, e.patches, t.Regs.PC()) || tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
 				quiet = false
 				all = all && seen[t.TID]
 				continue
@@ -29,6 +28,9 @@ func (e *Engine) Outside(seen map[int]bool, f func(quiet bool) error) (all bool,
 	})
 	return all, err
 }
+
+// inHit reports whether a pc is in a hit program: in generated code, and not at the copy of a displaced instruction.
+func inHit(tab *tables, p *patches, pc uint64) bool { return tab.inCode(pc) && !p.where(pc).Boundary }
 
 // LearnThreads stops all threads, so that those are reported whose thread pointers have changed (OnThread).
 func (e *Engine) LearnThreads() error {

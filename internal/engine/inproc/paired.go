@@ -36,6 +36,9 @@ func (w *Site) pair() (entry engine.Site, p *sema.Pair, why string) {
 	return e, &sema.Pair{Entry: in, Function: e.Addr(), Go: in.GoCode}, ""
 }
 
+// ofGo reports whether the site is in code of Go.
+func (w *Site) ofGo() bool { return w.mod.dw.GoCode(w.site.Addr) }
+
 // entered returns the address that each call of the function passes once, where the stack pointer still is that of the
 // entry: the first instruction, or the one behind the check of Go's stack. why is not empty if there is none.
 func (w *Site) entered() (addr uint64, why string) {

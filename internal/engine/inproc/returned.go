@@ -53,8 +53,8 @@ const (
 // classes are those of a result of up to 16 bytes.
 type classes [2]eightbyte
 
-// x87 is why a structure that is returned on the stack of the x87 is not available.
-const x87 = "structures with a long double are not taken from the x87"
+// x87 is why a value with a long double is not available.
+const x87 = "values with a long double besides others are not taken"
 
 // inCRegisters is where a function of C or C++ returns a value of type t. memory: it is returned in memory
 // whatever its members are.
@@ -95,15 +95,34 @@ func behindRAX() debuginfo.Location {
 // dwarfST0 is the number of the top of the x87's stack.
 const dwarfST0 = 33
 
-// onX87 reports whether a result is returned on the stack of the x87: a long double, or a complex number of them.
+// onX87 reports whether a result is returned on the stack of the x87: a long double, also as the only member of a
+// structure, or a complex number of them.
 func onX87(s *ctype.Type) bool {
 	switch {
 	case strings.Contains(s.Name, "128"): // _Float128 and __float128 are not
 		return false
+	case s.Size == 16 && (s.Kind == ctype.Struct || s.Kind == ctype.Array && !s.Vector && s.Count == 1):
+		inner := only(s)
+		return inner != nil && inner.Kind != ctype.Complex && onX87(inner)
 	case s.Kind == ctype.Float:
 		return s.Size == 16
 	}
 	return s.Kind == ctype.Complex && s.Size == 32
+}
+
+// only is the type of the only member or element of a value, which has its size; nil if there are others.
+func only(s *ctype.Type) *ctype.Type {
+	if s.Kind == ctype.Array && s.Elem != nil {
+		return s.Elem.Strip()
+	}
+	f := s.Fields()
+	if len(f) != 1 || f[0].BitSize != 0 || f[0].BitOffset != 0 || f[0].Virtual {
+		return nil
+	}
+	if t := f[0].Type.Strip(); t.Size == s.Size {
+		return t
+	}
+	return nil
 }
 
 // inMemory says that a result is returned in memory.
