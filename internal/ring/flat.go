@@ -14,6 +14,8 @@ type Flat struct {
 	RingSize int // bytes of data of one ring: a power of two, at least PageSize
 	Slack    int // at least the largest record
 	Sites    int // sites that have counters
+	// Overwrite: as in Geometry.
+	Overwrite bool
 }
 
 // MaxFlat bounds the memory: the verifier accepts offsets below 512 MiB in a map's
@@ -76,6 +78,8 @@ func (f Flat) RingOffset(cpu int) uint64 {
 func (f Flat) registered() uint64 { return 0 } // eBPF programs use atomic operations
 func (f Flat) stacks() uint64     { return 0 }
 
+func (f Flat) overwrite() bool { return f.Overwrite }
+
 func (f Flat) cpuRings() int { return f.Rings() }
 
 func (f Flat) variables() uint64 { return f.RingOffset(f.Rings()) }
@@ -95,6 +99,7 @@ func (f Flat) Layout(site uint32) Layout {
 		Variables:     f.variables(),
 		VariableCount: MaxVariables,
 		SiteID:        site,
+		Overwrite:     f.Overwrite,
 		CPUMask:       uint32(f.Rings() - 1),
 	}
 }
@@ -104,5 +109,7 @@ func (f Flat) Wrap(mem []byte) (*Shared, error) {
 	if uint64(len(mem)) < f.Size() {
 		return nil, fmt.Errorf("ring: the memory has %d bytes and needs %d", len(mem), f.Size())
 	}
-	return &Shared{g: f, mem: mem, foreign: true}, nil
+	s := &Shared{g: f, mem: mem, foreign: true}
+	s.initialise()
+	return s, nil
 }

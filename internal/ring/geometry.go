@@ -31,6 +31,8 @@ type Geometry struct {
 	// Restartable: writers whose thread has a registered rseq area use restartable sequences. The first half of the
 	// rings and counters is theirs, the second half that of all other writers: one a CPU each.
 	Restartable bool
+	// Overwrite: the oldest sub-buffers are overwritten, and the reader takes snapshots (overwrite.go).
+	Overwrite bool
 }
 
 // The limits of a Geometry. maxSites keeps a CPU's counters below 64 MiB.
@@ -57,6 +59,8 @@ func (g Geometry) check() error {
 		return fmt.Errorf("ring: %d CPUs: must be 1 to %d", g.CPUs, maxCPUs)
 	case g.RingSize < PageSize || g.RingSize > maxRingSize || g.RingSize&(g.RingSize-1) != 0:
 		return fmt.Errorf("ring: buffer of %d bytes: must be a power of two from %d to %d", g.RingSize, PageSize, maxRingSize)
+	case g.Overwrite && g.RingSize > MaxOverwrite:
+		return fmt.Errorf("ring: buffer of %d bytes: one that is overwritten can have %d", g.RingSize, MaxOverwrite)
 	case g.MapBytes < 0 || g.MapBytes > maxMapBytes || g.MapBytes%PageSize != 0:
 		return fmt.Errorf("ring: %d bytes for maps: must be whole pages, at most %d bytes", g.MapBytes, maxMapBytes)
 	case g.Sites < 1 || g.Sites > maxSites:
@@ -180,6 +184,7 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		VariableCount: MaxVariables,
 		Stacks:        base + g.stacks(),
 		SiteID:        site,
+		Overwrite:     g.Overwrite,
 		CPUMask:       uint32(g.cpuRings() - 1),
 	}
 	if g.Restartable {
@@ -189,6 +194,8 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 	}
 	return l
 }
+
+func (g Geometry) overwrite() bool { return g.Overwrite }
 
 func (g Geometry) variables() uint64 { return ControlVariables }
 

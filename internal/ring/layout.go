@@ -26,7 +26,9 @@ package ring
 //	+0             u64 reserved: bytes reserved so far (writers)
 //	+8             u64 thread, epoch, from, limit: of the newest context, see below (sequences)
 //	+40            u64 dropped: hits that found the ring full (writers, atomic)
+//	+48            u64 claim: where the newest sub-buffer of a ring of sequences begins, see overwrite.go
 //	+64            u64 consumed: bytes consumed so far (reader)
+//	+SubTable      u32 done, base: by sub-buffer, see overwrite.go
 //	+PageSize      data, Size bytes, mapped twice in a row, so that what begins before the end
 //	               of the data goes on behind it for its writer and reader.
 //
@@ -137,7 +139,13 @@ const (
 	RingFrom     = 24
 	RingLimit    = 32
 	RingDropped  = 40
+	RingClaim    = 48
 	RingConsumed = 64
+	SubTable     = 2048
+	MaxSubs      = (PageSize - SubTable) / SubEntry
+	SubEntry     = 8
+	SubDone      = 0
+	SubBase      = 4
 	RingData     = PageSize
 
 	WordKind    = 27 // shift of the kind
@@ -171,6 +179,7 @@ const (
 	CounterFalse     = 0 // condition was false
 	CounterCondFault = 1 // condition could not be evaluated and counts as false
 	CounterLost      = 2 // the ring was full
+	CounterRecorded  = 3 // events that were completed, where rings are overwritten
 	CountersPerSite  = 4 // a power of two
 )
 
@@ -190,6 +199,8 @@ type Layout struct {
 	// Stacks is the address of the table of stacks; 0: there is none.
 	Stacks uint64
 	SiteID uint32
+	// Overwrite: the oldest sub-buffers are overwritten; see overwrite.go.
+	Overwrite bool
 	// CPUMask is the number of rings minus one, a power of two minus one. The code limits its CPU number to it, so
 	// even a wrong number cannot lead outside the shared memory. Every ring is safe for any writer; the right
 	// one is only faster.

@@ -58,6 +58,7 @@ func (c *modelCounts) add(d *modelCounts) {
 
 type model struct {
 	modelCounts
+	overwriteModel
 	t       *testing.T
 	rnd     *rand.Rand
 	s       *Shared
@@ -112,20 +113,32 @@ func (m *model) size(site uint32) int { return RecHeader + 8*(1+5*int(site)) }
 // run executes random steps.
 func (m *model) run(steps int) {
 	for range steps {
+		switch k := m.rnd.IntN(100 * m.lazy); {
+		case k != 9:
+			m.step()
+		case m.on:
+			m.snapshot(m.rnd.IntN(len(m.out)), false)
+		default:
+			n := m.rnd.IntN(len(m.out))
+			m.out[n], _ = m.r.Drain(n, m.out[n])
+		}
+	}
+}
+
+// step executes a step of a thread, or of the kernel.
+func (m *model) step() {
+	{
 		m.now += uint64(m.rnd.IntN(3))
 		switch k := m.rnd.IntN(100); {
 		case k < 8:
 			m.schedule()
-		case k == 9 && m.rnd.IntN(m.lazy) == 0:
-			n := m.rnd.IntN(len(m.out))
-			m.out[n], _ = m.r.Drain(n, m.out[n])
 		case k == 11 && m.rnd.IntN(10) == 0:
 			m.now += uint64(m.rnd.IntN(2 * WordClock))
 		case k == 12:
 			if th := m.running[m.rnd.IntN(modelCPUs)]; th != nil {
 				th.signal()
 			}
-		case k == 10 && m.rnd.IntN(60) == 0:
+		case k == 10 && !m.immortal && m.rnd.IntN(60) == 0:
 			m.kill(m.threads[m.rnd.IntN(len(m.threads))])
 		default:
 			if th := m.running[m.rnd.IntN(modelCPUs)]; th != nil {
@@ -169,6 +182,7 @@ func (m *model) leave(th *modelThread) {
 		return
 	}
 	switch {
+	case m.on:
 	case th.ring < modelCPUs && *th.at(th.ring, th.event)&WordPending == 0:
 		m.t.Error("room that was reserved in a sequence has no size")
 	case th.ring < modelCPUs || *th.at(th.ring, th.context) != 0:
@@ -235,9 +249,25 @@ func (th *modelThread) run() {
 			th.fields[i] = size<<32 | KindContext<<WordKind
 		}
 	}
-	if th.locked(); th.restartable {
+	if th.reserveLocked(); th.restartable {
 		th.hit()
 	}
+}
+
+func (th *modelThread) reserveLocked() {
+	if th.m.on {
+		th.lockedOver()
+		return
+	}
+	th.locked()
+}
+
+func (th *modelThread) reserveSlow() {
+	if th.m.on {
+		th.slowOver()
+		return
+	}
+	th.slow()
 }
 
 func (th *modelThread) word(cpu int, off uint64) *uint64 {
@@ -308,24 +338,24 @@ func (th *modelThread) heads(cpu int) {
 // hit is sequence A.
 func (th *modelThread) hit() {
 	cpu := th.cpu
-	th.steps, th.again = nil, th.locked
+	th.steps, th.again = nil, th.reserveLocked
 	th.do(func() {
 		th.time = th.m.now
 	}, func() {
 		if *th.word(cpu, RingThread) != th.id {
-			th.slow()
+			th.reserveSlow()
 		}
 	}, func() {
 		if *th.word(cpu, RingEpoch) != th.time>>WordKind {
-			th.slow()
+			th.reserveSlow()
 		}
 	}, func() {
 		if th.old = *th.word(cpu, RingReserved); th.old < *th.word(cpu, RingFrom) {
-			th.slow()
+			th.reserveSlow()
 		}
 	}, func() {
 		if th.old+th.size() > *th.word(cpu, RingLimit) {
-			th.slow()
+			th.reserveSlow()
 		}
 	}, func() {
 		*th.at(cpu, th.old) = WordPending | th.eventWord()
@@ -402,6 +432,10 @@ func (th *modelThread) locked() {
 func (th *modelThread) reserved(cpu int) {
 	th.again, th.steps = nil, nil
 	th.ring = cpu
+	if th.m.on {
+		th.completeOver(cpu)
+		return
+	}
 	th.complete(cpu)
 }
 

@@ -44,7 +44,11 @@ type ringReader struct {
 	reserved *uint64
 	writer   *uint64 // RingThread
 	consumed *uint64
-	pos      uint64
+	// table of the sub-buffers, and whether the writers use sequences: for Snapshot.
+	table     unsafe.Pointer
+	sequences bool
+	between   func() // called between the loads of a snapshot, by tests
+	pos       uint64
 	// time and thread of the last context; known: there is one.
 	time, thread uint64
 	known        bool
@@ -53,7 +57,7 @@ type ringReader struct {
 	_            [64]byte // rings are drained by different goroutines
 }
 
-// NewReader returns the reader of s. There must be one at a time.
+// NewReader returns the reader of s. There must be one at a time, before there are writers.
 func NewReader(s *Shared) *Reader {
 	r := &Reader{
 		sites: uint64(s.g.sites()),
@@ -75,6 +79,7 @@ func NewReader(s *Shared) *Reader {
 			reserved: s.word(off + RingReserved),
 			writer:   s.word(off + RingThread),
 			consumed: s.word(off + RingConsumed),
+			table:    unsafe.Pointer(&s.mem[off+SubTable]), sequences: cpu < s.restartable(),
 		}
 		r.rings[cpu].pos = atomic.LoadUint64(r.rings[cpu].consumed) &^ 7
 	}

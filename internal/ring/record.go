@@ -17,6 +17,9 @@ const (
 	RecHeader = 24
 )
 
+// EventSizeShift is where the size is in the upper half of an event's word.
+const EventSizeShift = siteBits
+
 const (
 	siteBits  = 21
 	sizeBits  = 10

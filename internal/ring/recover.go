@@ -36,25 +36,30 @@ func (r *Reader) skipFiller(rr *ringReader) bool {
 	if limit == 0 || limit > rr.size {
 		return false
 	}
-	word, size := rr.wordAt(rr.pos), uint64(0)
-	switch {
-	case word>>WordKind&31 == KindEvent && word&WordPending != 0:
-		_, _, size = r.event(rr, rr.pos, word, limit)
-	case word>>WordKind&31 == KindContext:
-		behind := rr.wordAt(rr.pos + ContextSize)
-		if size = contextSize(word, limit); size != 0 && behind != 0 && behind&WordPending == 0 {
-			size = 0
-		}
-		if size != 0 {
-			size += ContextSize
-			rr.context(rr.pos)
-		}
-	}
+	size := r.unfinished(rr, rr.pos, limit)
 	if size == 0 || rr.spare > 0 && rr.pos&(rr.size-1)+size > rr.size+rr.spare {
 		return false
 	}
 	rr.skip(size, 1)
 	return true
+}
+
+// unfinished is the size of the event at a position, with a context before it, if it is not complete. It reads the context.
+func (r *Reader) unfinished(rr *ringReader, pos, limit uint64) (size uint64) {
+	switch word := rr.wordAt(pos); {
+	case word>>WordKind&31 == KindEvent && word&WordPending != 0:
+		_, _, size = r.event(rr, pos, word, limit)
+	case word>>WordKind&31 == KindContext:
+		behind := rr.wordAt(pos + ContextSize)
+		if size = contextSize(word, limit); size != 0 && behind != 0 && behind&WordPending == 0 {
+			size = 0
+		}
+		if size != 0 {
+			size += ContextSize
+			rr.context(pos)
+		}
+	}
+	return size
 }
 
 // skip frees n bytes in which this number of records was being written.

@@ -27,6 +27,7 @@ type shape interface {
 	CounterOffset(cpu int, site uint32, counter int) uint64
 	variables() uint64  // offset of the first variable
 	registered() uint64 // offset of the table of thread pointers; 0: there is none
+	overwrite() bool    // the oldest sub-buffers are overwritten
 	stacks() uint64     // offset of the table of stacks; 0: there is none
 }
 
@@ -81,7 +82,9 @@ func Map(fd int, g Geometry) (*Shared, error) {
 			return nil, fmt.Errorf("mapping the buffers (vm.max_map_count limits the number of mappings, RLIMIT_AS their size): %w", err)
 		}
 	}
-	return &Shared{g: g, mem: unsafe.Slice((*byte)(base), size)}, nil
+	s := &Shared{g: g, mem: unsafe.Slice((*byte)(base), size)}
+	s.initialise()
+	return s, nil
 }
 
 // Close unmaps the memory. Readers and Deadman's pointer must not be used afterwards.

@@ -101,6 +101,8 @@ func BenchmarkSite(b *testing.B) {
 	noRseq.RseqCPU = 0
 	layout.Registered = table
 	layout.LockedCounters, layout.LockedRings = counters+4*layout.CounterStride, rings+4*layout.RingStride
+	overwrite, lockedOverwrite := layout, locked
+	overwrite.Overwrite, lockedOverwrite.Overwrite = true, true
 	for _, c := range []struct {
 		name  string
 		p     *ir.Program
@@ -125,6 +127,9 @@ func BenchmarkSite(b *testing.B) {
 		{"record/coarse-clock", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, Clock: ring.ClockCoarse}, 1},
 		{"record/no-clock", recordProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, Clock: ring.ClockNone}, 1},
 		{"record/nothing-dead", recordProgram(), Config{Layout: layout}, 1},
+		{"record/overwrite", recordProgram(), Config{Layout: overwrite, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"record/overwrite-coarse-clock", recordProgram(), Config{Layout: overwrite, DeadGPR: raxDead, DeadFlags: true, Clock: ring.ClockCoarse}, 1},
+		{"record/overwrite-locked", recordProgram(), Config{Layout: lockedOverwrite, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"registers/general", registersProgram(b, false, 0, 24), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"registers/general+xmm", registersProgram(b, false, 0, 24, 40, 57), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"registers/all-but-x87", registersProgram(b, false, 0, 24, 40, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},

@@ -30,10 +30,10 @@ func TestDeath(t *testing.T) {
 	r := rand.New(rand.NewSource(int64(envInt("JALON_AMD64_SEED", 1))))
 	state := irgen.RandomState(r, irgen.Options{})
 	e := startExecutor(t, state.Base, state.Mem[:])
-	var seen [2][numLeftovers]int
-	for range 6 {
+	var seen [4][numLeftovers]int
+	for batch := range 8 {
 		e.reset()
-		trials := deathTrials(t, e, r, state)
+		trials := deathTrials(t, e, r, state, batch%4 == 0)
 		if err := e.run(); err != nil {
 			t.Fatal(err)
 		}
@@ -50,25 +50,36 @@ func TestDeath(t *testing.T) {
 			if err != nil {
 				t.Fatalf("died at +%#x: %v\n%s", tr.in.Abort-tr.cfg.Addr, err, tr.describe())
 			}
-			seen[map[bool]int{true: 1}[locked]][left]++
+			k := map[bool]int{true: 1}[locked]
+			if tr.cfg.Layout.Overwrite {
+				k += 2
+			}
+			seen[k][left]++
 		}
 	}
-	t.Logf("nothing, hole, filler, record: %d; with lock: %d", seen[0], seen[1])
-	for locked, n := range seen {
-		if n[leavesNothing] == 0 || n[leavesFiller] == 0 || n[leavesRecord] == 0 || locked == 1 && n[leavesHole] == 0 {
-			t.Errorf("with lock %d: something was never left: %d", locked, n)
+	t.Logf("nothing, hole, filler, record: %d; with lock: %d; where rings are overwritten: %d, %d", seen[0], seen[1], seen[2], seen[3])
+	for k, n := range seen {
+		if n[leavesNothing] == 0 || n[leavesFiller] == 0 || n[leavesRecord] == 0 || k&1 == 1 && n[leavesHole] == 0 {
+			t.Errorf("with lock %d, overwritten %d: something was never left: %d", k&1, k>>1, n)
 		}
 	}
 }
 
-// deathTrials returns a batch of programs, each with a trial for each of its instructions.
-func deathTrials(t *testing.T, e *executor, r *rand.Rand, state *irgen.State) []*trial {
+// deathTrials returns a batch of programs, each with a trial for each of its instructions. sequences: the first overwrites
+// rings by sequences, which is the longest.
+func deathTrials(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, sequences bool) []*trial {
 	t.Helper()
 	e.setMemory(state.Mem[:])
 	var trials []*trial
 	for {
 		p := parse(t, "b0:\nv0 = reg rdi\nreserve 40\nput.8 @24, v0\nput.8 @32, v0\ncommit\nexit\n")
 		tr := &trial{p: p, cfg: randomConfig(r, e.nextAddr())}
+		l := &tr.cfg.Layout
+		if l.Overwrite = r.Intn(2) == 0; sequences && len(trials) == 0 {
+			if l.Overwrite = true; l.Registered == 0 {
+				restartableLayout(l)
+			}
+		}
 		code, err := compile(p, tr.cfg, randomTuning(r))
 		if err != nil {
 			t.Fatal(err)
@@ -97,6 +108,9 @@ func deathTrials(t *testing.T, e *executor, r *rand.Rand, state *irgen.State) []
 			x.in.MXCSR = uint64(s.MXCSR)
 			x.in.RingPos = 8 * uint64(r.Intn(1<<20))
 			x.in.Consumed = x.in.RingPos
+			if x.cfg.Layout.Overwrite {
+				x.overwriting(r)
+			}
 			x.in.Ready = listed * uint64(r.Intn(2))
 			*e.input(e.n) = x.in
 			e.n++
@@ -129,24 +143,33 @@ func (tr *trial) leftover(out *caseOut) (leftover, error) {
 	}
 	b := out.Rec[:out.RecLen]
 	word := func() uint64 { return binary.LittleEndian.Uint64(b) }
+	empty := uint64(0)
+	if tr.cfg.Layout.Overwrite {
+		empty = 0xa5a5a5a5a5a5a5a5 // the executor's older contents
+	}
 	pending := uint64(ring.EventWord(tr.cfg.Layout.SiteID, size, ring.EventHead)) | ring.WordPending>>32
 	if len(b) > size && word()>>ring.WordKind&31 == ring.KindFiller {
 		b = b[word()>>32:]
 	}
+	for tr.cfg.Layout.Overwrite && len(b) >= subSize {
+		b = b[subSize:] // passed
+	}
 	if len(b) > size && word() == ring.PacketMagic {
 		b = b[ring.PacketHead:]
 	}
-	if len(b) > size && word() != 0 {
+	if len(b) > size && word() != empty {
 		if word()>>32 != size || word()>>ring.WordKind&31 != ring.KindContext {
 			return 0, fmt.Errorf("the context's word is %#x", word())
 		}
-		if b = b[ring.ContextSize:]; word() == 0 {
+		if b = b[ring.ContextSize:]; word() == empty {
 			return leavesFiller, nil
 		}
 	}
 	switch {
-	case len(b) > size && word() == 0:
+	case len(b) > size && word() == empty:
 		return leavesHole, nil
+	case tr.cfg.Layout.Overwrite && out.Ring >= execRings/2 && b[3] == 0xa5:
+		return leavesHole, nil // a head whose store was the next step
 	case len(b) != size:
 		return 0, fmt.Errorf("%d bytes reserved", len(b))
 	case word()>>32 == pending:

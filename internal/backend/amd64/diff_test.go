@@ -141,6 +141,7 @@ func makeBatch(t *testing.T, e *executor, r *rand.Rand, opt irgen.Options, state
 		if r.Intn(3) == 0 {
 			cfg.ColdAddr = e.coldAddr()
 		}
+		cfg.Layout.Overwrite = r.Intn(3) == 0
 		tr := &trial{p: p, cfg: cfg}
 		if r.Intn(8) == 0 {
 			farOffsets(r, p)
@@ -237,6 +238,9 @@ func (c *Code) inSequences() (pcs []uint64) {
 func (tr *trial) tooLarge() bool {
 	for _, b := range tr.p.Blocks {
 		for _, in := range b.Instrs {
+			if in.Op == ir.Reserve && tr.cfg.Layout.Overwrite && in.Imm-ring.RecHeader+ring.EventHead+ring.ContextSize+ring.PacketHead > subSize {
+				return true
+			}
 			if in.Op == ir.Reserve && in.Imm > ringSize-subSize-int64(ring.LargestEvent(ring.RecHeader)) {
 				return true
 			}
@@ -332,6 +336,9 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 		in.RingPos &^= subSize - 1
 		in.Consumed = in.RingPos - ringSize + uint64(r.Intn(3))*8
 	}
+	if tr.cfg.Layout.Overwrite {
+		tr.overwriting(r)
+	}
 	in.Control_ = uint64(r.Intn(1 << 22))
 	if r.Intn(16) == 0 {
 		tr.dead = true
@@ -403,6 +410,12 @@ func (tr *trial) verify(out *caseOut) error {
 	if err != nil {
 		return err
 	}
+	if rec != nil && tr.cfg.Layout.Overwrite {
+		if err := tr.verifyTable(out); err != nil {
+			return err
+		}
+		out.Counters[ring.CounterRecorded]--
+	}
 	if out.Dropped > want.Counters[ring.CounterLost] { // programs count there too
 		return fmt.Errorf("%d dropped, %d lost", out.Dropped, want.Counters[ring.CounterLost])
 	}
@@ -427,6 +440,11 @@ func (tr *trial) record(out *caseOut) ([]byte, error) {
 	if kind() == ring.KindFiller {
 		if skip(word(0) >> 32); pos%subSize != 0 {
 			return nil, fmt.Errorf("a filler ends at %#x", pos)
+		}
+	}
+	if tr.cfg.Layout.Overwrite {
+		for pos%subSize == 0 && tr.passes(pos, out.Ring) && pos < out.Pos+ringSize {
+			skip(subSize)
 		}
 	}
 	if pos%subSize == 0 {

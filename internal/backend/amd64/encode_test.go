@@ -79,6 +79,7 @@ var encodings = []struct {
 	{func(a *asm) { a.m(iRDFSBASE, 8, rmReg(RAX), 0) }, "f3480faec0", "rdfsbase %rax"},
 	{func(a *asm) { a.m(iRDGSBASE, 8, rmReg(R9), 0) }, "f3490faec9", "rdgsbase %r9"},
 	{func(a *asm) { a.mr(iLOCKADD, 8, rmMem(at(RCX, 8)), R8) }, "f04c014108", "lock add %r8,0x8(%rcx)"},
+	{func(a *asm) { a.mi(iLOCKADDI, 4, rmMem(atIdx(RCX, RAX, 8, 2048)), 3) }, "f08384c10008000003", "lock addl $0x3,0x800(%rcx,%rax,8)"},
 	{func(a *asm) { a.mr(iLOCKXADD, 8, rmMem(at(RCX, 8)), R8) }, "f04c0fc14108", "lock xadd %r8,0x8(%rcx)"},
 	{func(a *asm) { a.mr(iCMPXCHG, 8, rmMem(at(RCX, 0)), R8) }, "f04c0fb101", "lock cmpxchg %r8,(%rcx)"},
 	{func(a *asm) { a.m(iPUSHM, 8, rmMem(at(RSP, 8)), 0) }, "ff742408", "push 0x8(%rsp)"},

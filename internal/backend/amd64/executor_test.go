@@ -80,6 +80,9 @@ type caseIn struct {
 	Dies                        uint64 // the thread does nothing any more from the instruction at Abort on
 	Gone                        uint64 // gone, cpuID; 0: the struct rseq is registered and the kernel's only
 	CPU                         uint64 // what the program has written, with cpuID
+	Overwrite                   uint64 // the rings are overwritten
+	Busy                        uint64 // sub-buffers that are not complete, as bits
+	Claim                       uint64 // where a sequence that was aborted has claimed a sub-buffer, or 0
 }
 
 // What a thread has done to its struct rseq since it was listed.
@@ -100,6 +103,7 @@ type caseOut struct {
 	InUse, NEdges, Raced, Aborted, Died          uint64
 	Pos, Dropped                                 uint64 // where the rings' free room begins; what they had no room for
 	Maps                                         [mapsSize]byte
+	Subs                                         [ringSize / subSize]uint64 // complete units
 	Rec                                          [maxRec]byte
 }
 

@@ -73,6 +73,7 @@ const (
 	iCMPXCHG
 	iLOCKINC
 	iLOCKADD
+	iLOCKADDI
 	iLOCKXADD
 	iPUSHF
 	iPOPF
@@ -193,6 +194,7 @@ var insns = [numInsn]row{
 	iRDFSBASE: {name: "rdfsbase", pre: 0xF3, m: 0x0FAE, dig: 0, flags: fWide}, iRDGSBASE: {name: "rdgsbase", pre: 0xF3, m: 0x0FAE, dig: 1, flags: fWide},
 	iCMPXCHG: {name: "lock cmpxchg", pre: 0xF0, mr: 0x0FB1, flags: fWide | fFlags}, iLOCKINC: {name: "lock inc", pre: 0xF0, m: 0xFF, dig: 0, flags: fWide | fFlags | fSuffix},
 	iLOCKADD:  {name: "lock add", pre: 0xF0, mr: 0x01, flags: fWide | fFlags},
+	iLOCKADDI: {name: "lock add", pre: 0xF0, mi: 0x81, mi8: 0x83, dig: 0, flags: fWide | fFlags | fSuffix},
 	iLOCKXADD: {name: "lock xadd", pre: 0xF0, mr: 0x0FC1, flags: fWide | fFlags},
 	iPUSHF:    {name: "pushf", m: 0x9C}, iPOPF: {name: "popf", m: 0x9D, flags: fFlags},
 	iPUSHM: {name: "push", m: 0xFF, dig: 6, flags: fW64 | fRead | fSuffix}, iPOPM: {name: "pop", m: 0x8F, dig: 0, flags: fW64 | fSuffix},

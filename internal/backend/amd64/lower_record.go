@@ -13,7 +13,7 @@ func init() {
 	lower[ir.FPut] = (*gen).lowerFPut
 	lower[ir.PutReg] = (*gen).lowerPutReg
 	lower[ir.Commit] = (*gen).lowerCommit
-	lower[ir.Count] = (*gen).lowerCount
+	lower[ir.Count] = func(g *gen, in *ir.Instr) { g.count(in.Imm) }
 }
 
 // deadman leaves when jalon, which answers our faults, is no more.
@@ -103,10 +103,10 @@ func (g *gen) lockedCounter(n int64) mem {
 // reading the number and writing the counter, and no hit is lost in silence.
 func (g *gen) countLocked(n int64) { g.m(iLOCKINC, 8, memOpd(g.lockedCounter(n))) }
 
-// lowerCount increments a counter of this CPU.
-func (g *gen) lowerCount(in *ir.Instr) {
+// count increments a counter of this CPU.
+func (g *gen) count(n int64) {
 	if !g.restartable() {
-		g.countLocked(in.Imm)
+		g.countLocked(n)
 		return
 	}
 	l := &g.cfg.Layout
@@ -115,7 +115,7 @@ func (g *gen) lowerCount(in *ir.Instr) {
 	g.checkRegistered(s, other)
 	q := g.enter(s)
 	g.thisCPU(s, l.CounterStride, gone)
-	g.mi(iADD, 8, rmMem(g.indexed(address{l.Counters + l.CounterStep*uint64(in.Imm), ofCounters}, s)), 1)
+	g.mi(iADD, 8, rmMem(g.indexed(address{l.Counters + l.CounterStep*uint64(n), ofCounters}, s)), 1)
 	g.leaveBy(q, s)
 	g.a.bind(done)
 	g.release(s)
@@ -123,7 +123,7 @@ func (g *gen) lowerCount(in *ir.Instr) {
 		g.a.comment("; counted with lock")
 		g.aborted(q)
 		g.a.bind(other)
-		g.countLocked(in.Imm)
+		g.countLocked(n)
 		g.a.jmp(done)
 		g.unregistered(gone, other)
 	})
@@ -284,10 +284,13 @@ func (g *gen) lowerCommit(*ir.Instr) {
 			g.rmo(iMOV, 4, r, memOpd(g.spillSlot(l.slot)))
 		}
 		g.mr(iMOV, 4, m, r)
-		return
+	} else {
+		for size := range g.an.sizes {
+			g.mi(iMOV, 4, m, g.eventWord(size))
+			g.a.siteID()
+		}
 	}
-	for size := range g.an.sizes {
-		g.mi(iMOV, 4, m, g.eventWord(size))
-		g.a.siteID()
+	if g.overwrites() {
+		completion{g}.count()
 	}
 }

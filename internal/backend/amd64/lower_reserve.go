@@ -14,6 +14,7 @@ type reservation struct {
 	size int64 // of the event in the ring
 	word int64 // the high half of its head
 	p, n Reg   // n is scratch
+	t    Reg   // scratch of rings that are overwritten
 	lost label // the ring is full
 }
 
@@ -28,6 +29,9 @@ func (r *reservation) packet() int64 {
 
 // fits reports whether an empty ring has room for the event, wherever its next sub-buffer begins.
 func (r *reservation) fits() bool {
+	if r.overwrites() {
+		return r.packet() == r.subSize()
+	}
 	return r.packet()+r.subSize() <= int64(r.cfg.Layout.RingSize)
 }
 
@@ -52,9 +56,8 @@ func (g *gen) eventWord(record int64) int64 {
 
 // lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring.
 func (g *gen) lowerReserve(in *ir.Instr) {
-	timed := g.cfg.Clock != ring.ClockNone
 	fixed := setOf(item(RAX))
-	if timed {
+	if g.cfg.Clock != ring.ClockNone || g.overwrites() {
 		fixed.add(item(RDX))
 	}
 	g.busy |= fixed
@@ -63,6 +66,11 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	fixed.each(g.clobber)
 	got, lost := g.a.newLabel(), g.a.newLabel()
 	r := &reservation{gen: g, size: g.eventSize(in.Imm), word: g.eventWord(in.Imm), p: p, n: n, lost: lost}
+	own := setOf(item(n))
+	if g.overwrites() {
+		r.t = g.scratch()
+		own.add(item(r.t))
+	}
 	if g.restartable() && !g.cfg.faultingClock() && r.fits() {
 		r.reserveRestartable(got)
 	} else {
@@ -71,6 +79,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	g.a.bind(got)
 	g.lea(8, p, atIdx(p, RAX, 1, int32(ring.RingData+g.eventHead()-ring.RecHeader)))
 	r.fetchAhead()
+	r.zeroFields()
 	g.setDst(g.l.recPtr(), p)
 	if len(g.an.sizes) > 1 {
 		h := g.dst(g.l.recHeader())
@@ -78,7 +87,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 		g.a.siteID()
 		g.setDst(g.l.recHeader(), h)
 	}
-	g.busy &^= fixed | setOf(item(n)) // free again when the ring is full
+	g.busy &^= fixed | own // free again when the ring is full
 	g.later(func() {
 		g.a.comment("; ring full")
 		g.a.bind(lost)
@@ -190,16 +199,12 @@ func (r *reservation) storeEvent(off int64) {
 
 // reserveSlow is sequence S of package ring: a context, and a new sub-buffer if this one has no room.
 func (r *reservation) reserveSlow(slow, gone, other, got label) {
-	begin, have, full, start, check, maybe := r.a.newLabel(), r.a.newLabel(), r.a.newLabel(), r.a.newLabel(), r.a.newLabel(), r.a.newLabel()
+	begin, have, full, start, maybe := r.a.newLabel(), r.a.newLabel(), r.a.newLabel(), r.a.newLabel(), r.a.newLabel()
 	r.a.comment("; context, and sub-buffer, if the ring is not full")
 	r.a.bind(slow)
-	r.rmo(iMOV, 8, RAX, memOpd(r.ringMem(ring.RingReserved)))
-	if r.packet() == r.subSize() {
-		r.compareRoom(check)
-		r.a.jmp(start)
+	if !r.overwrites() {
+		r.compareEither(start, maybe)
 	}
-	r.a.bind(check)
-	r.compareFree(maybe)
 	r.a.bind(start)
 	q := r.enter(r.n)
 	r.thisRing(gone)
@@ -220,11 +225,15 @@ func (r *reservation) reserveSlow(slow, gone, other, got label) {
 		r.a.jmp(have)
 	}
 	r.a.bind(begin)
-	r.compareFree(full)
-	r.roundUp(r.n, RAX)
-	r.lea(8, r.n, at(r.n, int32(ring.PacketHead+r.withContext())))
-	r.mr(iMOV, 8, rmMem(r.ringMem(ring.RingFrom)), r.n)
-	r.storePacket()
+	if r.overwrites() {
+		r.claimInSequence(full)
+	} else {
+		r.compareFree(full)
+		r.roundUp(r.n, RAX)
+		r.lea(8, r.n, at(r.n, int32(ring.PacketHead+r.withContext())))
+		r.mr(iMOV, 8, rmMem(r.ringMem(ring.RingFrom)), r.n)
+		r.storePacket()
+	}
 	r.a.bind(have)
 	r.storeContext(func() { r.rmo(iMOV, 8, r.n, memOpd(fsMem(0))) })
 	r.rmo(iMOV, 8, r.n, memOpd(r.ringMem(ring.RingFrom)))
@@ -233,15 +242,30 @@ func (r *reservation) reserveSlow(slow, gone, other, got label) {
 	r.rmo(iMOV, 8, r.n, memOpd(r.ringMem(ring.RingFrom)))
 	r.mr(iMOV, 8, rmMem(r.ringMem(ring.RingReserved)), r.n)
 	r.leave(q)
+	r.account()
 	r.a.jmp(got)
-	r.a.bind(maybe)
-	r.rmo(iCMP, 8, RAX, memOpd(r.ringMem(ring.RingReserved)))
-	r.a.jcc(ccNE, start)
+	if !r.overwrites() {
+		r.a.bind(maybe)
+		r.rmo(iCMP, 8, RAX, memOpd(r.ringMem(ring.RingReserved)))
+		r.a.jcc(ccNE, start)
+	}
 	r.a.bind(full)
 	r.forgetSequence()
 	r.dropped()
 	r.aborted(q)
 	r.a.jmp(other)
+}
+
+// compareEither goes to start if the ring has room where reserved is, and else to full.
+func (r *reservation) compareEither(start, full label) {
+	check := r.a.newLabel()
+	r.rmo(iMOV, 8, RAX, memOpd(r.ringMem(ring.RingReserved)))
+	if r.packet() == r.subSize() {
+		r.compareRoom(check)
+		r.a.jmp(start)
+	}
+	r.a.bind(check)
+	r.compareFree(full)
 }
 
 // dropped counts a hit that found the ring full, and leaves.
@@ -306,6 +330,9 @@ func (r *reservation) storePacket() {
 func (r *reservation) storeContext(thread func()) {
 	word := r.size<<32 | ring.KindContext<<ring.WordKind
 	if r.cfg.Clock == ring.ClockNone {
+		if r.overwrites() {
+			r.mi(iMOV, 8, rmMem(r.dataMem(RAX, ring.ContextTime)), 0)
+		}
 		r.movImm(r.n, word)
 	} else {
 		r.mr(iMOV, 8, rmMem(r.dataMem(RAX, ring.ContextTime)), RDX)
@@ -344,9 +371,14 @@ func (r *reservation) reserveLocked(got label) {
 	}
 	r.a.bind(have)
 	r.storeContext(func() { r.threadPointer(r.n) })
+	r.account()
 	r.later(func() {
 		r.a.comment("; sub-buffer")
 		r.a.bind(begin)
+		if r.overwrites() {
+			r.claimLocked(retry, have)
+			return
+		}
 		r.compareFree(full)
 		r.timeBetween()
 		r.roundUp(r.n, RAX)

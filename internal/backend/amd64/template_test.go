@@ -27,7 +27,7 @@ func TestTemplate(t *testing.T) {
 			}
 		}
 		cfg := randomConfig(r, codeAddr)
-		cfg.ColdAddr = codeAddr + 1<<16
+		cfg.ColdAddr, cfg.Layout.Overwrite = codeAddr+1<<16, r.Intn(3) == 0
 		if cfg.Layout.Control == farAddr {
 			cfg.Constants = execConstants() // without them there are no templates
 		}

@@ -18,7 +18,7 @@ typedef uint64_t u64;
 // Keep in step with diff_test.go.
 enum {
 	PAGE = 4096, PAGES = 11, CASES = 512, REC_MAX = 10240, RINGS = 4,
-	RING_SIZE = 16384, SUB_SIZE = 512, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
+	RING_SIZE = 16384, SUB_SIZE = 512, SUBS = RING_SIZE / SUB_SIZE, SUB_TABLE = 2048, SUB_CLAIM = 48, OLD = 0xa5, RING_STRIDE = 65536, COUNTER_STRIDE = 4096, SITE_OFF = 96,
 	OFF_IN = 0x10000, OFF_OUT = 0x200000, OFF_FAULTS = 0x900000, OFF_CODE = 0xC00000,
 	CODE_SIZE = 0x800000, OFF_SHARED = 0x1400000, SHM_SIZE = 0x1D02000, SH_WALK = 0x60000,
 	SH_CONTROL = 0, SH_CLOCK = 8, SH_VARS = 64, VARS = 4, SH_COUNTERS = 0x1000, SH_REGISTERED = 0x8000, SH_RINGS = 0x10000,
@@ -49,6 +49,9 @@ struct in {
 	u64 dies;    // the thread does nothing any more from the instruction at abort on
 	u64 gone;    // GONE: the thread has given its struct rseq back; CPU_ID: it has written cpu to its cpu_id
 	u64 cpu;
+	u64 overwrite; // the rings are overwritten
+	u64 busy;      // sub-buffers that are not complete, as bits
+	u64 claim;     // when not 0: where a sequence that was aborted has claimed a sub-buffer
 };
 
 enum { GONE = 1, CPU_ID = 2 };
@@ -63,6 +66,7 @@ struct out {
 	uint8_t before[X87], after[X87];
 	u64 inuse, nedges, raced, aborted, died, pos, dropped;
 	uint8_t maps[MAPS_SIZE];
+	u64 subs[SUBS]; // used of the record's ring
 	uint8_t rec[REC_MAX];
 };
 
@@ -296,14 +300,51 @@ static void mend_rseq(void)
 		register_area();
 }
 
-static int is_zero(const uint8_t *p, size_t n)
+static int is_filled(const uint8_t *p, size_t n, uint8_t with)
 {
-	return n == 0 || (p[0] == 0 && memcmp(p, p + 1, n - 1) == 0);
+	return n == 0 || (p[0] == with && memcmp(p, p + 1, n - 1) == 0);
+}
+
+static int is_zero(const uint8_t *p, size_t n) { return is_filled(p, n, 0); }
+
+// used_before is how much of a sub-buffer is complete before the code runs.
+static uint32_t used_before(u64 sub)
+{
+	if (sub == (cur.ringpos & (RING_SIZE - 1)) / SUB_SIZE && cur.ringpos % SUB_SIZE)
+		return cur.ringpos % SUB_SIZE / 8;
+	if (cur.claim && sub == (cur.claim & (RING_SIZE - 1)) / SUB_SIZE)
+		return 0;
+	return cur.busy >> sub & 1 ? 5 : SUB_SIZE / 8;
+}
+
+static void prepare_table(uint8_t *r)
+{
+	uint32_t *entry = (uint32_t *)(r + SUB_TABLE);
+	for (int i = 0; i < SUBS; i++)
+		entry[2 * i] = 7 + i, entry[2 * i + 1] = entry[2 * i] - used_before(i);
+	*(u64 *)(r + SUB_CLAIM) = cur.claim;
+	if (!is_filled(r + PAGE, RING_SIZE, OLD))
+		memset(r + PAGE, OLD, RING_SIZE);
+}
+
+// collect_table: a ring without a record is as it was, but for what a sequence that was aborted has claimed.
+static void collect_table(uint8_t *r, int i)
+{
+	uint32_t *entry = (uint32_t *)(r + SUB_TABLE);
+	u64 claim = *(u64 *)(r + SUB_CLAIM);
+	for (int k = 0; k < SUBS; k++) {
+		uint32_t used = entry[2 * k] - entry[2 * k + 1];
+		if (i == (int)res.ring && res.reclen)
+			res.subs[k] = used;
+		else if (used != used_before(k) && !(used == 0 && (cur.dies || (i < RINGS / 2 && (claim & (RING_SIZE - 1)) / SUB_SIZE == (u64)k))))
+			res.badmem = 8;
+	}
 }
 
 static void collect(uint8_t *shared)
 {
 	u64 pos = cur.ringpos;
+	uint8_t fill = cur.overwrite ? OLD : 0;
 	res.pos = pos;
 	memcpy(res.maps, shared + SH_MAPS, MAPS_SIZE);
 	if (!is_zero(shared + SH_MAPS + MAPS_SIZE, 4096))
@@ -323,13 +364,22 @@ static void collect(uint8_t *shared)
 			}
 			res.ring = i, res.reclen = len;
 			memcpy(res.rec, d, len);
-			memset(d, 0, len);
+			memset(d, fill, len);
 		} else { // heads that a sequence stored before it was aborted
-			memset(d, 0, 32);
-			memset(r + PAGE + ((pos + SUB_SIZE - 1) & -SUB_SIZE & (RING_SIZE - 1)), 0, 96);
+			u64 next = (pos + SUB_SIZE - 1) & -SUB_SIZE;
+			if (cur.overwrite && *(u64 *)(r + SUB_CLAIM) >= pos)
+				next = *(u64 *)(r + SUB_CLAIM);
+			memset(d, fill, 32);
+			memset(r + PAGE + (next & (RING_SIZE - 1)), fill, 96);
 		}
-		if (!is_zero(r + PAGE, RING_SIZE))
-			res.badmem = 3, memset(r + PAGE, 0, RING_SIZE);
+		if (cur.overwrite)
+			collect_table(r, i);
+		if (!is_filled(r + PAGE, RING_SIZE, fill))
+			res.badmem = 3;
+		if (fill)
+			memset(r + SUB_TABLE, 0, 8 * SUBS), *(u64 *)(r + SUB_CLAIM) = 0;
+		if (fill || res.badmem)
+			memset(r + PAGE, 0, RING_SIZE);
 		u64 *c = (u64 *)(shared + SH_COUNTERS + i * COUNTER_STRIDE + SITE_OFF);
 		for (int k = 0; k < 4; k++)
 			res.counters[k] += c[k], c[k] = 0;
@@ -356,6 +406,8 @@ static void prepare(uint8_t *shared)
 			w[0] = cur.fs, w[1] = cur.ready == 1 ? __builtin_ia32_rdtsc() >> 27 : cur.ready;
 			w[2] = cur.ringpos, w[3] = (cur.ringpos + SUB_SIZE - 1) & -SUB_SIZE;
 		}
+		if (cur.overwrite)
+			prepare_table(r);
 	}
 }
 

@@ -1,0 +1,148 @@
+package ring
+
+import (
+	"cmp"
+	"runtime"
+	"slices"
+	"sync/atomic"
+	"unsafe"
+)
+
+// SnapshotStats counts what a snapshot could not read.
+type SnapshotStats struct {
+	Torn       uint64 // sub-buffers that were overwritten meanwhile, or have events that were not completed
+	Unfinished uint64 // events that were not completed
+}
+
+// piece is a copy of a sub-buffer.
+type piece struct {
+	pos  uint64 // where it begins
+	data []byte
+	// current: writers add to it. Elsewhere an event that is not complete is not waited for.
+	current bool
+}
+
+// Snapshot returns the events in a ring that is overwritten and that no snapshot has returned before, in the order of the
+// ring, by calls of f with records of sub-buffers. final: nothing is written any more.
+func (r *Reader) Snapshot(cpu int, final bool, f func(records []byte)) SnapshotStats {
+	rr := &r.rings[cpu]
+	st := SnapshotStats{}
+	pieces := rr.copyAll(final, &st)
+	var buf []byte
+	for _, p := range pieces {
+		var end uint64
+		if buf, end = r.decode(rr, p, final, buf[:0], &st); len(buf) > 0 {
+			f(buf)
+		}
+		rr.pos = max(rr.pos, end)
+	}
+	rr.stats.Torn += st.Unfinished
+	return st
+}
+
+// copyAll copies what can be read of all sub-buffers, the oldest first.
+func (rr *ringReader) copyAll(final bool, st *SnapshotStats) []piece {
+	var pieces []piece
+	for i := range rr.size / rr.sub {
+		p, torn := rr.copySub(i)
+		for tries := 0; torn && tries < mostTries && !final; tries++ {
+			runtime.Gosched()
+			p, torn = rr.copySub(i)
+		}
+		if torn {
+			st.Torn++
+		}
+		if uint64(len(p.data)) > 0 && p.pos+uint64(len(p.data)) > rr.pos {
+			pieces = append(pieces, p)
+		}
+	}
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(a.pos, b.pos) })
+	return pieces
+}
+
+// mostTries is how often a sub-buffer that writers are at is tried again.
+const mostTries = 100
+
+// copySub copies what can be read of a sub-buffer: see the reader's protocol. torn: it has more.
+func (rr *ringReader) copySub(i uint64) (p piece, torn bool) {
+	table := (*uint64)(unsafe.Add(rr.table, SubEntry*i))
+	was := entry(atomic.LoadUint64(table))
+	rr.pause()
+	reserved := atomic.LoadUint64(rr.reserved)
+	if was.done() == 0 || reserved == 0 {
+		return piece{}, false // nothing was ever stored here, or nothing of this turn is complete
+	}
+	p.pos = rr.wordAt(i*rr.sub + PacketPosition)
+	begun := rr.wordAt(i*rr.sub) == PacketMagic && p.pos&(rr.size-1) == i*rr.sub
+	n := rr.sub
+	if was.done() != rr.sub {
+		used := reserved - p.pos
+		p.current = used <= rr.sub
+		switch {
+		case !begun:
+			return piece{}, true
+		case p.current && used == was.done(), rr.sequences:
+			n = min(used, rr.sub)
+		default:
+			return piece{}, true
+		}
+	} else if !begun {
+		return piece{}, false // it is of no turn yet
+	}
+	words := make([]uint64, rr.sub/8)
+	for k := range words[:n/8] {
+		rr.pause()
+		words[k] = rr.wordAt(i*rr.sub + 8*uint64(k))
+	}
+	p.data = unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(words))), rr.sub)[:n&^7]
+	rr.pause()
+	if entry(atomic.LoadUint64(table)).base() != was.base() {
+		return piece{}, true
+	}
+	return p, false
+}
+
+// pause is for tests.
+func (rr *ringReader) pause() {
+	if rr.between != nil {
+		rr.between()
+	}
+}
+
+// decode returns the records of a piece behind what was returned before, and the position up to which it has read.
+func (r *Reader) decode(rr *ringReader, p piece, final bool, dst []byte, st *SnapshotStats) ([]byte, uint64) {
+	c := ringReader{data: unsafe.Pointer(unsafe.SliceData(p.data)), size: rr.sub, sub: rr.sub}
+	end := uint64(len(p.data))
+	n, dst, _ := r.decodeTo(&c, p.pos, 0, min(max(rr.pos, p.pos)-p.pos, end), true, dst)
+	c.stats, dst = Stats{}, dst[:0]
+	n, dst, unfinished := r.decodeTo(&c, p.pos, n, end, final || !p.current, dst)
+	st.Unfinished += unfinished
+	rr.stats.Records += c.stats.Records
+	rr.stats.Corrupt += c.stats.Corrupt
+	rr.stats.Bytes += uint64(len(dst))
+	return dst, p.pos + n
+}
+
+// decodeTo reads what is from n to to in a copy that begins at pos. skip: it passes over events that are not complete.
+// Otherwise it ends there.
+func (r *Reader) decodeTo(c *ringReader, pos, n, to uint64, skip bool, dst []byte) (uint64, []byte, uint64) {
+	unfinished := uint64(0)
+	for n < to {
+		var size uint64
+		if size, dst = r.run(c, pos+n, to-n, dst); size == 0 {
+			size, dst = r.read(c, pos+n, to-n, dst)
+		}
+		if size == 0 {
+			if size = r.unfinished(c, pos+n, to-n); size != 0 && !skip {
+				break
+			}
+			unfinished++
+		}
+		if size == 0 || size == damaged {
+			c.stats.Corrupt++ // the program wrote into the ring
+			return to, dst, unfinished
+		}
+		n += size
+	}
+	return n, dst, unfinished
+}
