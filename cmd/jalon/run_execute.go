@@ -132,7 +132,7 @@ func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 // attached reports that all probes are attached: to the user, and to a service manager that waits for it.
 func (j *job) attached(m *interp.Machine) {
 	if !j.options.Quiet {
-		m.Attached()
+		m.Attached(runner.Count(j.program))
 	}
 	notifyReady()
 }

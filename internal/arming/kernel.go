@@ -50,7 +50,7 @@ func (a *Kernel) Arm() (err error) {
 			return stop
 		}
 		if err != nil {
-			bad = tracepoint.Append(bad, err)
+			bad = a.failed(tp, bad, err)
 			continue
 		}
 		tp.programs = progs
@@ -103,12 +103,21 @@ func (a *Kernel) attach(on []*engine.Program) error {
 		switch l := skip[tp]; {
 		case l == nil:
 		case armed[tp] == 0:
-			bad = tracepoint.Append(bad, l.First)
+			bad = a.failed(tp, bad, l.First)
 		default:
 			a.Warn(tp.Place.Text + ": " + l.Text(l.N+armed[tp]))
 		}
 	}
 	return bad.Err()
+}
+
+// failed adds the error of a tracepoint without a site, or warns.
+func (a *Kernel) failed(tp *Tracked, bad lang.Diagnostics, err error) lang.Diagnostics {
+	if tp.Optional {
+		a.Warn(err.Error())
+		return bad
+	}
+	return tracepoint.Append(bad, err)
 }
 
 // Need opens the kernel engine for sites of the process, unless places of the session have already opened

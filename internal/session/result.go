@@ -16,11 +16,17 @@ type Result struct {
 	Armed   time.Duration // from Options.Started to armed sites
 }
 
-func (s *Session) result() *Result {
-	r := &Result{Sites: s.mine.Engine.Sites(), Armed: s.armed}
+// Sites returns how many sites the session has had. It is called on the session's goroutine.
+func (s *Session) Sites() int {
+	n := s.mine.Engine.Sites()
 	if s.kern.Engine != nil {
-		r.Sites += s.kern.Engine.Sites()
+		n += s.kern.Engine.Sites()
 	}
+	return n
+}
+
+func (s *Session) result() *Result {
+	r := &Result{Sites: s.Sites(), Armed: s.armed}
 	sum := &r.Summary
 	sum.Duration = time.Since(s.started)
 	r.Status, sum.Outcome = s.subject.outcome()

@@ -23,6 +23,8 @@ type Tracepoint struct {
 	Collect  []lang.Collect  // of all collect lists, because a record has one list of fields
 	Pass     int             // the trace ends at this hit; 0 = never
 	Disabled bool
+	// Optional: if the place is not found or has no site, that is a warning.
+	Optional bool
 }
 
 // New makes a tracepoint whose expressions are parsed already.

@@ -30,6 +30,8 @@ type Record interface {
 	Field(i int) (data []byte, cut bool, why string)
 	// Stack returns the frames of a stack, innermost first, or why there are none.
 	Stack(i int) (frames []printf.Frame, why string)
+	// Symbol returns the name of an address of the process, "" if there is none.
+	Symbol(addr uint64) string
 }
 
 // Names finds the names of addresses.
@@ -67,7 +69,9 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 		return blank(f.Type), f.Type, true
 	}
 	v := decode(b, f.Type)
-	v.cut = cut
+	if call, ok := x.(*script.Call); ok && t.Kind == types.String {
+		m.cut(call, &v, cut)
+	}
 	switch {
 	case t.Is(types.Int, types.Pointer, types.Bool) && f.Type.Kind == types.Int:
 		return num(fit(v.n, t)), t, true
@@ -77,14 +81,25 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 	return v, f.Type, true
 }
 
+// cut applies the length that a call of str() gives, and marks a string that was longer than it can be.
+func (m *library) cut(call *script.Call, v *val, longer bool) {
+	if len(call.Args) == 1 {
+		if longer {
+			v.tail = m.p.Config.Word("str_trunc_trailer")
+		}
+		return
+	}
+	if n := m.expr(call.Args[1]).n; uint64(len(v.s)) >= n {
+		v.s = v.s[:max(n, 1)-1]
+	}
+}
+
 func (m *Machine) stack(x script.Expr, f plan.Field) val {
 	frames, why := m.hit.Record.Stack(f.Index)
 	if why != "" {
 		m.warn(x, unread, why)
 	}
-	if n := int(f.Type.Stack.Limit); n < len(frames) {
-		frames = frames[:n]
-	}
+	frames = limited(frames, int(f.Type.Stack.Limit))
 	v := val{stack: frames}
 	key := make([]byte, 0, 8*len(frames)+8)
 	for _, fr := range frames {
@@ -95,6 +110,19 @@ func (m *Machine) stack(x script.Expr, f plan.Field) val {
 	}
 	v.s = string(key)
 	return v
+}
+
+// limited is the first n frames. Inlined functions, which have the address of the frame behind them, do not count.
+func limited(frames []printf.Frame, n int) []printf.Frame {
+	for i, f := range frames {
+		if n == 0 {
+			return frames[:i]
+		}
+		if !f.Inlined {
+			n--
+		}
+	}
+	return frames
 }
 
 // decode makes a value of the bytes of an object.
@@ -180,7 +208,13 @@ func init() {
 		"nsecs": (*library).nsecsAtHit,
 		"func":  func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.hit.Function} },
 		"probe": func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.hit.Place} },
-		"uid":   nil, "gid": nil, "username": nil, "usermode": nil,
+		"uid":   nil, "gid": nil, "username": nil,
+		"usermode": func(m *library, at script.Expr, _ []script.Expr) val {
+			if !m.hit.Site.Point.Provider.User {
+				m.stop(unavailable(at, "usermode"))
+			}
+			return num(1)
+		},
 	}
 }
 
@@ -204,10 +238,24 @@ func (m *library) ksym(_ script.Expr, args []script.Expr) val {
 
 func (m *library) usym(_ script.Expr, args []script.Expr) val {
 	v := val{n: m.expr(args[0]).n}
-	if m.opts.Names != nil && m.hit != nil {
-		v.s = m.opts.Names.User(m.hit.Pid, v.n)
+	switch {
+	case m.hit != nil:
+		v.s = m.hit.Record.Symbol(v.n)
+	case m.opts.Names != nil:
+		v.s = m.opts.Names.User(0, v.n)
 	}
 	return v
+}
+
+// containerOf is the address of the struct around a member.
+func (m *library) containerOf(x script.Expr, args []script.Expr) val {
+	n := m.expr(args[0]).n
+	if name, ok := args[2].(*script.Ident); ok {
+		if _, off, ok := plan.Member(m.typeOf(x).Pointee().C, name.Name); ok {
+			n -= uint64(off / 8)
+		}
+	}
+	return num(n)
 }
 
 // join prints the strings of an array of pointers.

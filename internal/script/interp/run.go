@@ -8,6 +8,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/plan"
 )
 
 // timer is an interval probe.
@@ -22,6 +23,9 @@ type timer struct {
 func (m *Machine) timers(now time.Time) []*timer {
 	var out []*timer
 	m.each("interval", func(pr *check.Probe, pl *script.Place) {
+		if !plan.RunsInJalon(m.p, pr, pl) {
+			return
+		}
 		d := time.Duration(pl.Nanos)
 		if pl.Hertz > 0 {
 			d = time.Second / time.Duration(min(pl.Hertz, uint64(time.Second)))
@@ -123,15 +127,7 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 }
 
 // Attached reports how many probes there are.
-func (m *Machine) Attached() {
-	n := 0
-	for _, pr := range m.p.Probes {
-		for _, pl := range pr.Places {
-			if pl.Provider.Name != "test" && pl.Provider.Name != "bench" {
-				n++
-			}
-		}
-	}
+func (m *Machine) Attached(n int) {
 	switch {
 	case m.opts.JSON:
 		fmt.Fprintf(m.opts.Out, "{\"type\": \"attached_probes\", \"count\": %d, \"data\": {\"probes\": %d}}\n", n, n)

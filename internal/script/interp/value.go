@@ -15,7 +15,7 @@ type val struct {
 	f    float64 // doubles
 	s    string  // strings, buffers, and what is only printed: names, times
 	list []val   // arrays, tuples, records
-	cut  bool    // a string that was longer
+	tail string  // is shown behind a string that was longer
 	// stack has the frames of a stack, whose addresses s has.
 	stack []printf.Frame
 }
@@ -193,7 +193,7 @@ func printed(v val, t *types.Type) printf.Value {
 		}
 		return printf.Text(v.s)
 	case types.String:
-		return printf.Text(cstr(v.s))
+		return printf.Text(cstr(v.s) + v.tail)
 	case types.Array:
 		elems := make([]printf.Value, len(v.list))
 		for i, e := range v.list {

@@ -57,8 +57,8 @@ func init() {
 		"pton": (*library).pton, "is_err": (*library).isErr, "assert": (*library).assert, "memcmp": (*library).memcmp,
 		"static_assert": nothing, "assert_str": nothing, "fail": nothing,
 		"ksym": (*library).ksym, "usym": (*library).usym, "join": (*library).join, "kptr": (*library).same, "uptr": (*library).same,
-		"macaddr": (*library).macaddr,
-		"printf":  (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
+		"macaddr": (*library).macaddr, "container_of": (*library).containerOf,
+		"printf": (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
 	} {
 		here[name] = f
 	}

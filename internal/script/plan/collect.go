@@ -51,8 +51,8 @@ func (w *planner) readsCall(x *script.Call) bool {
 	}
 	switch row.Name {
 	case "str", "buf":
-		t := w.typeOf(x.Args[0])
-		return t.Is(types.Int, types.Pointer)
+		_, dynamic := w.dynamic(x.Args[0])
+		return dynamic || w.typeOf(x.Args[0]).Is(types.Int, types.Pointer)
 	case "kptr", "uptr", "container_of": // they compute with what others read
 		return false
 	}
@@ -157,8 +157,20 @@ func init() {
 			}
 			return "$bt", ""
 		},
-		"ustack":    userStack,
-		"dw_ustack": userStack,
+		"username":    inKernelOnly("(unsigned long)$uid", "the user is not known to code in a process"),
+		"pcomm":       inKernelOnly("$task->real_parent->group_leader->comm", "the parent is not known to code in a process"),
+		"leader_comm": inKernelOnly("$task->group_leader->comm", "the first thread is not known to code in a process"),
+		"ustack":      userStack,
+		"dw_ustack":   userStack,
+	}
+}
+
+func inKernelOnly(c, why string) func(*planner) (string, string) {
+	return func(w *planner) (string, string) {
+		if !w.inKernel() {
+			return "", why
+		}
+		return c, ""
 	}
 }
 
@@ -188,7 +200,7 @@ func (w *planner) text(x *script.Call, name string) {
 		return
 	}
 	if name == "str" {
-		w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, max(1, min(t.Size-1, maxString))), t)
+		w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, w.characterLimit(x, t)), t)
 		return
 	}
 	size := fmt.Sprint(min(t.Size, maxString))
@@ -198,6 +210,17 @@ func (w *planner) text(x *script.Call, name string) {
 		}
 	}
 	w.read(x, fmt.Sprintf("*(unsigned char *)(%s)@%s", c, size), t)
+}
+
+// characterLimit is how many characters str() reads. A length that is given counts the NUL, as in bpftrace.
+func (w *planner) characterLimit(x *script.Call, t *types.Type) int64 {
+	limit := t.Size
+	if len(x.Args) > 1 {
+		if k := w.p.Consts[x.Args[1]]; k != nil && k.Int <= uint64(limit) {
+			limit = int64(k.Int) - 1
+		}
+	}
+	return max(0, min(limit, maxString))
 }
 
 // dynamic is args.x if it is a dynamic array of a tracepoint's record.
@@ -263,7 +286,7 @@ func (w *planner) characters(x script.Expr) {
 		return
 	}
 	size := w.p.Config.Int("max_strlen")
-	w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, min(size-1, maxString)), types.StringOf(size))
+	w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, min(size, maxString)), types.StringOf(size))
 }
 
 // Limits of join(), as bpftrace has them.

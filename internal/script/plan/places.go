@@ -29,14 +29,19 @@ var notations = map[string]func(*script.Place, Options) (string, error){
 	},
 	"kprobe": kernelFunction, "kretprobe": kernelFunction, "fentry": kernelFunction, "fexit": kernelFunction,
 	"uprobe": userFunction, "uretprobe": userFunction,
+	"interval": func(pl *script.Place, _ Options) (string, error) {
+		text, err := timer(pl, Options{})
+		return "interval:" + strings.TrimPrefix(text, "profile:"), err
+	},
 	"usdt": func(pl *script.Place, _ Options) (string, error) {
+		name := strings.Trim(pl.Name, `"`)
 		if pl.Target == "" {
 			return "", errors.New("name the program or library of the marker: usdt:PATH:NAME")
 		}
 		if pl.Namespace != "" {
-			return "usdt:" + pl.Target + ":" + pl.Namespace + ":" + pl.Name, nil
+			return "usdt:" + pl.Target + ":" + pl.Namespace + ":" + name, nil
 		}
-		return "usdt:" + pl.Target + ":" + pl.Name, nil
+		return "usdt:" + pl.Target + ":" + name, nil
 	},
 	"profile":  timer,
 	"software": counter, "hardware": counter,
@@ -62,8 +67,12 @@ func kernelFunction(pl *script.Place, _ Options) (string, error) {
 func userFunction(pl *script.Place, opt Options) (string, error) {
 	target := pl.Target
 	switch {
-	case target == "" && !opt.Process || target == "*":
+	case target == "" && !opt.Process || target == "*" && (!opt.Process || pl.Provider.Name == "uretprobe"):
 		return "", errors.New("name the program or library: " + pl.Provider.Name + ":PATH:FUNC")
+	case target == "*":
+		target = ""
+	}
+	switch {
 	case pl.File != "" && target == "":
 		return fmt.Sprintf("%s:%d", pl.File, pl.Line), nil
 	case pl.File != "":

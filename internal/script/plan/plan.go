@@ -58,8 +58,14 @@ type Field struct {
 // here are the kinds of probes that run in jalon itself.
 var here = map[string]bool{"begin": true, "end": true, "interval": true, "self": true, "test": true, "bench": true}
 
-// InJalon reports whether probes of a kind run in jalon itself.
-func InJalon(provider string) bool { return here[provider] }
+// RunsInJalon reports whether a probe at a place runs in jalon itself. A timer that reads the kernel is a site.
+func RunsInJalon(p *check.Program, pr *check.Probe, pl *script.Place) bool {
+	if pl.Provider.Name != "interval" {
+		return here[pl.Provider.Name]
+	}
+	w := &planner{translator: &translator{p: p, s: &Site{Probe: pr, Point: pl}}}
+	return !w.several(pr.Body) && (pr.Pred == nil || !w.several(pr.Pred))
+}
 
 // Sites plans all probes that are at places of programs and of the kernel. The error has diagnostics.
 func Sites(p *check.Program, opt Options) ([]*Site, error) {
@@ -67,7 +73,7 @@ func Sites(p *check.Program, opt Options) ([]*Site, error) {
 	var bad lang.Diagnostics
 	for _, pr := range p.Probes {
 		for _, pl := range pr.Places {
-			if InJalon(pl.Provider.Name) {
+			if RunsInJalon(p, pr, pl) {
 				continue
 			}
 			s, errs := siteOf(p, opt, pr, pl)

@@ -186,7 +186,7 @@ func (w *planner) unknown(n script.Node) {
 const maxTurns = 64
 
 // several reports whether a body reads something, so that each of its passes needs fields of its own.
-func (w *planner) several(body *script.Block) bool {
+func (w *planner) several(body script.Node) bool {
 	found := false
 	script.Walk(body, func(n script.Node) bool {
 		x, ok := n.(script.Expr)

@@ -32,8 +32,29 @@ func init() {
 		"tid": kernel("$tid"), "cpu": kernel("$cpu"), "uid": kernel("$uid"), "gid": kernel("$gid"),
 		"cgroup": kernel("$cgroup"), "jiffies": kernel("$jiffies"), "curtask": kernel("$task"),
 		"argN": (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
+		"ppid": ofTask("real_parent->tgid"), "leader_tid": ofTask("group_leader->pid"), "uaddr": (*translator).userSymbol,
 		"kptr": first, "uptr": first, "kaddr": (*translator).symbol, "container_of": (*translator).container,
 	}
+}
+
+// ofTask is a member of the struct of the thread, or of the one that is given.
+func ofTask(path string) func(*translator, script.Expr, string, []script.Expr) (string, bool) {
+	return func(w *translator, x script.Expr, _ string, args []script.Expr) (string, bool) {
+		if len(args) == 0 {
+			return wide("$task->"+path, w.typeOf(x)), w.inKernel()
+		}
+		c, ok := w.value(args[0])
+		return wide("((struct task_struct *)("+c+"))->"+path, w.typeOf(x)), ok && w.inKernel() && !w.s.Point.Provider.User
+	}
+}
+
+// userSymbol is the address of a variable or function of the program.
+func (w *translator) userSymbol(_ script.Expr, _ string, args []script.Expr) (string, bool) {
+	k := w.p.Consts[args[0]]
+	if k == nil || k.Str == "" || strings.Trim(k.Str, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_") != "" {
+		return "", false
+	}
+	return "(unsigned long)(&" + k.Str + ")", true
 }
 
 func first(w *translator, _ script.Expr, _ string, args []script.Expr) (string, bool) {

@@ -11,6 +11,9 @@ type Frame struct {
 	Function string // "" if it is not known
 	Offset   uint64 // of PC in the function
 	Module   string
+	File     string // "" if it is not known, or not to be shown
+	Line     int
+	Inlined  bool // the next frame has the same address
 }
 
 // Stack makes a stack in one of the modes bpftrace, perf and raw.
@@ -19,14 +22,23 @@ func Stack(frames []Frame, mode string) Value {
 	for i := range frames {
 		list[i] = Text(frames[i].text(mode))
 	}
-	return Value{kind: stackValue, list: list}
+	v := Value{kind: stackValue, list: list}
+	if mode == "raw" {
+		v.num = 1 // without indentation
+	}
+	return v
 }
 
 func (f *Frame) text(mode string) string {
 	name := f.Function
-	if name == "" {
+	switch {
+	case name == "":
 		name = fmt.Sprintf("0x%x", f.PC)
-	} else {
+	case f.Inlined && mode == "perf":
+		return fmt.Sprintf("\t%x %s (inlined)", f.PC, name)
+	case f.Inlined:
+		name = "[inlined] " + name
+	default:
 		name = fmt.Sprintf("%s+%d", name, f.Offset)
 	}
 	switch mode {
@@ -39,6 +51,9 @@ func (f *Frame) text(mode string) string {
 		}
 		return fmt.Sprintf("\t%x %s (%s)", f.PC, name, module)
 	}
+	if f.File != "" && f.Line > 0 {
+		name += fmt.Sprintf("@%s:%d", f.File, f.Line)
+	}
 	return name
 }
 
@@ -46,6 +61,9 @@ func (f *Frame) text(mode string) string {
 func (v Value) stack(indent int) string {
 	var b strings.Builder
 	b.WriteByte('\n')
+	if v.num == 1 {
+		indent = 0
+	}
 	for _, f := range v.list {
 		b.WriteString(strings.Repeat(" ", indent) + f.str + "\n")
 	}

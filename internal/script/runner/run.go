@@ -9,6 +9,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -83,7 +84,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 func HasSites(p *check.Program) bool {
 	for _, pr := range p.Probes {
 		for _, pl := range pr.Places {
-			if !plan.InJalon(pl.Provider.Name) {
+			if !plan.RunsInJalon(p, pr, pl) {
 				return true
 			}
 		}
@@ -93,7 +94,7 @@ func HasSites(p *check.Program) bool {
 
 // tracepoints makes the tracepoints of the sites.
 func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, error) {
-	var tps []*tracepoint.Tracepoint
+	var tps, user []*tracepoint.Tracepoint
 	var bad lang.Diagnostics
 	for i, site := range sites {
 		tp, err := tracepoint.New(site.Place, site.Cond, site.Collect)
@@ -107,11 +108,16 @@ func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, err
 			bad = bad.Add(d)
 			continue
 		}
-		tp.Number = i + 1
+		tp.Number, tp.Optional = i+1, s.program.Config.Word("missing_probes") != "error"
 		s.sites[tp] = site
-		tps = append(tps, tp)
+		if site.Point.Provider.User {
+			user = append(user, tp)
+		} else {
+			tps = append(tps, tp)
+		}
 	}
-	return tps, bad.Err()
+	slices.Reverse(user) // the kernel runs the uprobe of an address first that was attached last
+	return append(tps, user...), bad.Err()
 }
 
 // run executes the script's probes in their order:
@@ -150,6 +156,9 @@ func (s *running) run(ctx context.Context) error {
 	if err != nil && !errors.Is(err, unix.EPIPE) {
 		return err
 	}
+	if s.result != nil {
+		s.lost(&s.result.Summary)
+	}
 	return m.Finish(ctx)
 }
 
@@ -161,7 +170,7 @@ func (s *running) armed(err error) {
 	s.machine.Exclusive(func() {
 		s.held.release(func() {
 			if !s.opt.Quiet {
-				s.machine.Attached()
+				s.machine.Attached(s.attached())
 			}
 		})
 	})

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/probe"
+	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/session"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -22,8 +23,10 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 	opt := session.Options{
 		Tracepoints: tps, BufferSize: ringSize, StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
 		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log, Process: s.opt.Pid != 0 || s.opt.Argv != nil,
-		Kernel:  session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps)},
-		NewSink: func(sess *session.Session) drain.Sink { return &sink{s: s, sess: sess} },
+		Kernel: session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps)},
+		NewSink: func(sess *session.Session) drain.Sink {
+			return &sink{s: s, sess: sess, lines: s.program.Config.Bool("show_debug_info")}
+		},
 		OnArmed: s.armed,
 	}
 	var err error
@@ -44,6 +47,31 @@ func (s *running) close() {
 		_ = unix.Kill(s.sess.Pid(), unix.SIGTERM) // jalon is its parent and has not waited for it: the number is still its own
 	}
 	s.sess.Close()
+}
+
+// attached is how many probes are attached. Each function of a pattern counts.
+func (s *running) attached() int {
+	n, patterns := Count(s.program), false
+	for tp := range s.sites {
+		patterns = patterns || tp.Place.Glob() || tp.Optional
+	}
+	if patterns {
+		n += s.sess.Sites() - len(s.sites)
+	}
+	return n
+}
+
+// Count returns how many attach points a script has.
+func Count(p *check.Program) int {
+	n := 0
+	for _, pr := range p.Probes {
+		for _, pl := range pr.Places {
+			if name := pl.Provider.Name; name != "test" && name != "bench" {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 // anyone reports whether events of all processes are wanted beside a process that is named: those of the kernel are

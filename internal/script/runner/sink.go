@@ -1,6 +1,9 @@
 package runner
 
 import (
+	"encoding/binary"
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/printf"
@@ -9,8 +12,9 @@ import (
 
 // sink executes the probes of a session's events. Its methods are called on the session's goroutine.
 type sink struct {
-	s    *running
-	sess *session.Session
+	s     *running
+	sess  *session.Session
+	lines bool // show_debug_info
 }
 
 // Event implements drain.Sink.
@@ -21,7 +25,7 @@ func (k *sink) Event(ev *event.Event) error {
 	}
 	h := &interp.Hit{
 		Site: site, Pid: ev.Pid, Tid: ev.Tid, CPU: ev.CPU, Comm: ev.Comm, Time: uint64(ev.TimeNS),
-		Function: ev.Schema.Function, Place: ev.Schema.Place, Record: record{ev, k.sess},
+		Function: ev.Schema.Function, Place: ev.Schema.Place, Record: record{ev, k.sess, k.lines},
 	}
 	if err := k.s.machine.Hit(k.s.ctx, h); err != nil {
 		k.s.err = err
@@ -35,8 +39,9 @@ func (k *sink) Flush() error { return nil }
 
 // record is the record of an event.
 type record struct {
-	ev   *event.Event
-	sess *session.Session
+	ev    *event.Event
+	sess  *session.Session
+	lines bool // frames have their lines
 }
 
 // Field implements interp.Record.
@@ -58,9 +63,22 @@ func (r record) Stack(i int) (frames []printf.Frame, why string) {
 		return nil, v.Explain()
 	}
 	for _, f := range r.sess.Unwind(r.ev, &v) {
-		frames = append(frames, printf.Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, Module: f.Module})
+		fr := printf.Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, Module: f.Module, Inlined: f.Inlined}
+		if r.lines {
+			fr.File, fr.Line = f.File, f.Line
+		}
+		frames = append(frames, fr)
 	}
 	return frames, ""
+}
+
+// Symbol implements interp.Record.
+func (r record) Symbol(addr uint64) string {
+	v := event.Value{Field: &event.Field{Kind: event.UserFrames}, Data: binary.LittleEndian.AppendUint64(nil, addr)}
+	if list := r.sess.Unwind(r.ev, &v); len(list) > 0 {
+		return list[0].Function
+	}
+	return ""
 }
 
 // names are the names of addresses.
@@ -71,7 +89,8 @@ func (n names) Kernel(addr uint64) string {
 	if n.s.sess == nil {
 		return ""
 	}
-	return n.s.sess.Symbol(addr)
+	name, _, _ := strings.Cut(n.s.sess.Symbol(addr), "+")
+	return name
 }
 
 // User implements interp.Names.
@@ -79,5 +98,6 @@ func (n names) User(_ int, addr uint64) string {
 	if n.s.sess == nil {
 		return ""
 	}
-	return n.s.sess.Symbol(addr)
+	name, _, _ := strings.Cut(n.s.sess.Symbol(addr), "+")
+	return name
 }
