@@ -79,6 +79,25 @@ func TestElapsed(t *testing.T) {
 	}
 }
 
+// TestManyEntries: the memory of the entries is divided where many tracepoints need some.
+func TestManyEntries(t *testing.T) {
+	need(t, "gcc")
+	prog := compile(t, "gcc", "elapsed.c", "-g", "-O1", "-no-pie")
+	var args []string
+	for i := range 40 {
+		args = append(args, fmt.Sprintf("slow%%return if @entry(n) == %d", i))
+	}
+	tr := trace(t, append(args, "-c", "$elapsed, @entry(n)", "--", prog)...)
+	for i, e := range tr.events {
+		if got := number(e.Values["@entry(n)"]); got != float64(i) {
+			t.Errorf("event %d is of call %v: %+v", i, got, e)
+		}
+	}
+	if len(tr.events) != 40 {
+		t.Errorf("%d events of 40 tracepoints", len(tr.events))
+	}
+}
+
 // number is the value of a JSON number, -1 if there is none.
 func number(v any) float64 {
 	x := -1.0

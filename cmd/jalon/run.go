@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -51,6 +52,10 @@ func (c *runCmd) Run() error {
 	err := c.run()
 	if err == nil {
 		return nil
+	}
+	var exit exitError
+	if errors.As(err, &exit) { // by exit(), which may be any
+		return exit
 	}
 	if status := report(err); status != 2 {
 		return exitError{status}

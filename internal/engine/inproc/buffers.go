@@ -27,6 +27,7 @@ type buffers struct {
 	tables     map[any][]maps.Table // by the key of their programs
 	tablesLock sync.Mutex
 	mapped     uint64 // bytes of the memory for maps that have tables
+	expected   int    // tables that programs need which are being compiled
 }
 
 // processor describes the features of the machine, and of the kernel for the process.

@@ -33,6 +33,7 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 	if c.opt.Dump.IR != nil || c.opt.Dump.Code != nil {
 		n = 1 // in order
 	}
+	c.buffers.expect(plans)
 	parts := make([][]*placed, n)
 	windows := make([]map[*region]*used, n)
 	for i := range parts {
