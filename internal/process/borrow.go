@@ -52,6 +52,15 @@ func (b *Borrowed) Learn() (noClock bool, err error) {
 	return noClock, b.gone(err)
 }
 
+// PrepareFaultHandler is that of Stopped.
+func (b *Borrowed) PrepareFaultHandler(faults map[uint64]uint64) (*FaultHandler, error) {
+	f, err := b.s.PrepareFaultHandler(faults)
+	return f, b.gone(err)
+}
+
+// DropFaultHandler is that of Stopped.
+func (b *Borrowed) DropFaultHandler(f *FaultHandler) error { return b.gone(b.s.DropFaultHandler(f)) }
+
 // gone returns the error of a call. The borrowed thread is the only one that is stopped: if it cannot be used any more, an
 // exec of another thread, or the end of the process, has ended it. Other threads may still be on their way to their ends.
 func (b *Borrowed) gone(err error) error {

@@ -1,10 +1,11 @@
 package process
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
-	"sort"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -160,26 +161,38 @@ func (s *Stopped) freeHandler(h trapHandler) error {
 }
 
 func trapBlob(prev sigaction, sites []TrapSite) []byte {
+	all := make([]TrapSite, 0, 2*len(sites))
+	for _, site := range sites {
+		// When jalon dies between moving a thread to the trampoline and letting it go without the signal, the signal
+		// arrives there.
+		all = append(all, site, TrapSite{site.To - 1, site.To})
+	}
+	return handlerBlob(prev, siteTable(all))
+}
+
+// handlerBlob is a handler with its table.
+func handlerBlob(prev sigaction, table []byte) []byte {
 	code, err := hex.DecodeString(trapHandlerCode)
 	if err != nil {
 		panic("BUG: process: the trap handler's code: " + err.Error())
 	}
-	b := make([]byte, trapData, trapData+24+32*len(sites))
+	b := make([]byte, trapData, trapData+16+len(table))
 	copy(b, code)
+	return append(append(b, prevBlob(prev)...), table...)
+}
+
+// prevBlob is what the handler knows of the action that the program had.
+func prevBlob(prev sigaction) []byte {
+	return binary.LittleEndian.AppendUint64(binary.LittleEndian.AppendUint64(nil, prev.handler), prev.flags)
+}
+
+// siteTable is the number of sites, and the sites by address.
+func siteTable(sites []TrapSite) []byte {
+	slices.SortFunc(sites, func(a, b TrapSite) int { return cmp.Compare(a.Addr, b.Addr) })
 	le := binary.LittleEndian
-	b = le.AppendUint64(b, prev.handler)
-	b = le.AppendUint64(b, prev.flags)
-	// When jalon dies between moving a thread to the trampoline and letting it go
-	// without the signal, the signal arrives there.
-	var sorted []TrapSite
+	b := le.AppendUint64(make([]byte, 0, 8+16*len(sites)), uint64(len(sites)))
 	for _, site := range sites {
-		sorted = append(sorted, site, TrapSite{site.To - 1, site.To})
-	}
-	b = le.AppendUint64(b, uint64(len(sorted)))
-	sort.Slice(sorted, func(i, j int) bool { return sorted[i].Addr < sorted[j].Addr })
-	for _, site := range sorted {
-		b = le.AppendUint64(b, site.Addr)
-		b = le.AppendUint64(b, site.To)
+		b = le.AppendUint64(le.AppendUint64(b, site.Addr), site.To)
 	}
 	return b
 }

@@ -174,7 +174,12 @@ func (e *Engine) Slow(all int) string { return e.uprobes.warning(all) }
 
 // ProtectClock installs the handler of memory faults for the installed hit programs.
 func (e *Engine) ProtectClock() error {
-	err := e.target.stopped(func(st *process.Stopped) error { return e.handlers.installFaults(st, nil) })
+	err := e.target.stopped(func(st *process.Stopped) error {
+		if err := e.handlers.prepareFaults(st, nil); err != nil {
+			return err
+		}
+		return e.handlers.installFaults(st)
+	})
 	e.trouble("protecting the program from the end of jalon", err)
 	return err
 }
@@ -208,6 +213,7 @@ func (e *Engine) Drop() {
 	e.tables.clear()
 	e.patches.set(nil)
 	e.guard.drop()
+	e.handlers.prepared = nil
 }
 
 // Close implements engine.Engine. The modules stay open for a later engine: see CloseModules.

@@ -13,8 +13,9 @@ import (
 type handlers struct {
 	report
 	tables   *tableRef
-	trapping bool        // a SIGTRAP handler is installed
-	faulting bool        // a handler of memory faults is installed
+	trapping bool // a SIGTRAP handler is installed
+	faulting bool // a handler of memory faults is installed
+	prepared *process.FaultHandler
 	noTSC    atomic.Bool // a thread may not read the time stamp counter, see clock.go
 }
 
@@ -38,12 +39,21 @@ func (h *handlers) install(st *process.Stopped, in, fresh []*placed) error {
 			return err
 		}
 	}
-	return h.installFaults(st, fresh)
+	return h.installFaults(st)
 }
 
-// installFaults does the same for accesses that may fault: when jalon is killed, a thread may be stopped
-// with such a signal pending.
-func (h *handlers) installFaults(st *process.Stopped, fresh []*placed) error {
+// installFaults does the same for accesses that may fault, with the handler of prepareFaults: when jalon is killed, a
+// thread may be stopped with such a signal pending.
+func (h *handlers) installFaults(st *process.Stopped) error {
+	f := h.prepared
+	if h.prepared = nil; f == nil {
+		return nil
+	}
+	return st.InstallFaultHandler(f)
+}
+
+// prepareFaults makes the handler for accesses that may fault, if there are such accesses in new patches.
+func (h *handlers) prepareFaults(c callable, fresh []*placed) (err error) {
 	guarded := h.faulting || h.noTSC.Load()
 	for _, p := range fresh {
 		for _, x := range p.sites {
@@ -62,7 +72,20 @@ func (h *handlers) installFaults(st *process.Stopped, fresh []*placed) error {
 	if h.noTSC.Load() {
 		fixups = merged(fixups, tab.clock)
 	}
-	return st.InstallFaultHandler(fixups)
+	if err := h.dropPrepared(c); err != nil {
+		return err
+	}
+	h.prepared, err = c.PrepareFaultHandler(fixups)
+	return err
+}
+
+// dropPrepared frees a handler that was not installed.
+func (h *handlers) dropPrepared(c callable) error {
+	f := h.prepared
+	if h.prepared = nil; f == nil {
+		return nil
+	}
+	return c.DropFaultHandler(f)
 }
 
 // mayFault reports whether a hit program reads memory that may be unmapped.

@@ -84,18 +84,24 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 		return nil, err
 	}
 	var refused []refused
-	err = in.borrowing(func(c callable) error { refused, err = in.guard.protect(c, plans); return err })
+	err = in.borrowing(func(c callable) error {
+		if refused, err = in.guard.protect(c, plans); err != nil {
+			return err
+		}
+		return in.handlers.prepareFaults(c, plans)
+	})
 	if err != nil {
 		return nil, err
 	}
 	var blocked map[*placed]bool
+	inner := innerOf(plans)
 	err = in.stopped(func(st *process.Stopped) error {
 		open, err := in.guard.coverAll(st, refused, plans)
 		if err != nil {
 			return err
 		}
 		left = takeSites(&plans, open)
-		plans, blocked, err = in.jump(st, in.unchanged(st, plans))
+		plans, blocked, err = in.jump(st, in.unchanged(st, plans), inner)
 		return err
 	})
 	if err != nil {
@@ -227,13 +233,13 @@ func (in *installer) unchanged(st *process.Stopped, plans []*placed) []*placed {
 // The handler for int3s is installed before the first jump is written, because jalon can be killed between
 // any two writes. It is also installed before threads are moved: the injected call completes the delivery
 // of a thread's signal, which needs the thread's present pc.
-func (in *installer) jump(st *process.Stopped, plans []*placed) (kept []*placed, blocked map[*placed]bool, err error) {
+func (in *installer) jump(st *process.Stopped, plans []*placed, inner []innerPC) (kept []*placed, blocked map[*placed]bool, err error) {
 	plans = in.sites.apartFromLive(st, plans)
 	st.Learned()
 	if err := in.handlers.install(st, in.patches.list(), plans); err != nil {
 		return nil, nil, err
 	}
-	moves, err := threadMoves(st, plans)
+	moves, err := threadMoves(st, inner, plans)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -67,6 +67,7 @@ func (r *remover) takeBack() error {
 			}
 			if state == empty {
 				r.trouble("freeing the memory of the trampolines", r.free(c))
+				r.trouble("freeing a handler of memory faults", r.handlers.dropPrepared(c))
 			}
 			return nil
 		})
@@ -104,7 +105,6 @@ func (r *remover) leave(st *process.Stopped) (occupancy, error) {
 	if err != nil {
 		return busy, err
 	}
-	back := r.patches.wayBack()
 	tab := r.tables.get()
 	state, stacks := empty, st.Stacks()
 	for _, t := range threads {
@@ -116,7 +116,7 @@ func (r *remover) leave(st *process.Stopped) (occupancy, error) {
 		if !tab.inCode(t.Regs.PC()) {
 			continue
 		}
-		if to, ok := back[t.Regs.PC()]; !ok {
+		if to, ok := r.patches.wayBack(t.Regs.PC()); !ok {
 			state = busy
 		} else if st.SetPC(t.TID, to) != nil {
 			state = max(state, sleeping)

@@ -1,9 +1,10 @@
 package inproc
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
-	"sort"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -20,40 +21,29 @@ type moves struct {
 //
 // The intermediate states are safe: nothing has been written yet. A moved thread executes the copy of the
 // instruction before which it was stopped, and jumps back to the code after the displaced instructions,
-// whose bytes do not change.
-func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
+// whose bytes do not change. inner may have more than the plans, which are those that will be written.
+func threadMoves(st *process.Stopped, inner []innerPC, plans []*placed) (*moves, error) {
 	mv := &moves{blocked: map[*placed]bool{}}
-	inner := map[uint64]*placed{}
-	copies := map[uint64]uint64{}
-	var addrs []uint64
-	for _, p := range plans {
-		for i, pair := range p.pcs[:min(len(p.pcs), len(p.plan.Insts))] {
-			if i > 0 && p.plan.Tactic != patch.Trapping {
-				inner[pair.Orig], copies[pair.Orig] = p, pair.Copy
-				addrs = append(addrs, pair.Orig)
-			}
-		}
-	}
-	if len(addrs) == 0 {
+	if len(inner) == 0 || len(plans) == 0 {
 		return mv, nil
 	}
 	threads, err := st.Threads()
 	if err != nil {
 		return nil, err
 	}
-	find, stacks := wordFinder(addrs), st.Stacks()
+	stacks := st.Stacks()
 	for _, t := range threads {
-		for _, w := range find(stacks.WithRedZone(t.Regs.SP())) {
-			mv.blocked[inner[w]] = true
+		for _, x := range mentioned(inner, stacks.WithRedZone(t.Regs.SP())) {
+			mv.blocked[x.p] = true
 		}
 	}
 	for _, t := range threads {
-		p := inner[t.Regs.PC()]
-		if p == nil || mv.blocked[p] {
+		x, ok := find(inner, t.Regs.PC())
+		if !ok || mv.blocked[x.p] || !slices.Contains(plans, x.p) {
 			continue
 		}
-		if err := st.SetPC(t.TID, copies[t.Regs.PC()]); errors.Is(err, process.ErrRestart) {
-			mv.blocked[p] = true
+		if err := st.SetPC(t.TID, x.copy); errors.Is(err, process.ErrRestart) {
+			mv.blocked[x.p] = true
 		} else if err != nil && !errors.Is(err, process.ErrGone) {
 			return nil, err
 		}
@@ -61,21 +51,42 @@ func threadMoves(st *process.Stopped, plans []*placed) (*moves, error) {
 	return mv, nil
 }
 
-// wordFinder returns a function that lists which of addrs occur as aligned words.
-func wordFinder(addrs []uint64) func([]byte) []uint64 {
-	sort.Slice(addrs, func(i, j int) bool { return addrs[i] < addrs[j] })
-	lo, hi := addrs[0], addrs[len(addrs)-1]
-	return func(mem []byte) (found []uint64) {
-		for ; len(mem) >= 8; mem = mem[8:] {
-			w := binary.LittleEndian.Uint64(mem)
-			if w < lo || w > hi {
-				continue
-			}
-			i := sort.Search(len(addrs), func(i int) bool { return addrs[i] >= w })
-			if i < len(addrs) && addrs[i] == w {
-				found = append(found, w)
+// innerPC is the address of an instruction inside a jump, and of its copy.
+type innerPC struct {
+	orig, copy uint64
+	p          *placed
+}
+
+// innerOf lists those of plans, by address. It is made before the program is stopped.
+func innerOf(plans []*placed) (list []innerPC) {
+	for _, p := range plans {
+		for i, pair := range p.pcs[:min(len(p.pcs), len(p.plan.Insts))] {
+			if i > 0 && p.plan.Tactic != patch.Trapping {
+				list = append(list, innerPC{pair.Orig, pair.Copy, p})
 			}
 		}
-		return found
 	}
+	slices.SortFunc(list, func(a, b innerPC) int { return cmp.Compare(a.orig, b.orig) })
+	return list
+}
+
+func find(list []innerPC, pc uint64) (innerPC, bool) {
+	i, ok := slices.BinarySearchFunc(list, pc, func(x innerPC, pc uint64) int { return cmp.Compare(x.orig, pc) })
+	if !ok {
+		return innerPC{}, false
+	}
+	return list[i], true
+}
+
+// mentioned lists those that occur as words of memory.
+func mentioned(list []innerPC, mem []byte) (found []innerPC) {
+	lo, hi := list[0].orig, list[len(list)-1].orig
+	for ; len(mem) >= 8; mem = mem[8:] {
+		if w := binary.LittleEndian.Uint64(mem); w >= lo && w <= hi {
+			if x, ok := find(list, w); ok {
+				found = append(found, x)
+			}
+		}
+	}
+	return found
 }

@@ -163,11 +163,13 @@ func (l *patches) apart(list []*site) (free, covered []*site) {
 	return free, covered
 }
 
-// wayBack maps the boundaries of displaced copies to the program's own code.
-func (l *patches) wayBack() map[uint64]uint64 {
-	back := map[uint64]uint64{}
+// wayBack is the program's own address for a pc at a boundary of displaced copies. Few threads are in them, so the patches
+// are searched: a table of all boundaries takes longer, while the program stands still.
+func (l *patches) wayBack(pc uint64) (to uint64, ok bool) {
 	for _, p := range l.all() {
-		p.wayBack(back)
+		if to, ok = p.wayBack(pc); ok {
+			return to, true
+		}
 	}
-	return back
+	return 0, false
 }

@@ -103,19 +103,23 @@ func (p *placed) replan() error {
 	return nil
 }
 
-func (p *placed) wayBack(back map[uint64]uint64) {
-	if p.stub != 0 {
-		back[p.stub] = p.plan.Addr
+// wayBack is the program's own address for a pc at a boundary of the displaced copies.
+func (p *placed) wayBack(pc uint64) (to uint64, ok bool) {
+	if p.stub != 0 && pc == p.stub {
+		return p.plan.Addr, true
 	}
 	for i, pair := range p.pcs {
-		back[pair.Entry], back[pair.Copy] = pair.Orig, pair.Orig
-		if in := p.plan.Inst(i); in.Class == patch.Syscall {
-			back[pair.End] = in.Next()
+		if pc == pair.Entry || pc == pair.Copy {
+			return pair.Orig, true
+		}
+		if in := p.plan.Inst(i); in.Class == patch.Syscall && pc == pair.End {
+			return in.Next(), true
 		}
 	}
-	if to, ok := p.plan.Back(p.pcs); ok {
-		back[p.pcs[len(p.pcs)-1].End] = to
+	if to, ok = p.plan.Back(p.pcs); ok && pc == p.pcs[len(p.pcs)-1].End {
+		return to, true
 	}
+	return 0, false
 }
 
 // unchanged reports whether the program's bytes that the patch replaces or depends on are those that it was
@@ -184,7 +188,7 @@ func (p *placed) jump(code *codePages) error {
 
 // jumpAgain writes the jumps to trampolines that are still in place.
 func jumpAgain(st *process.Stopped, list []*placed) error {
-	mv, err := threadMoves(st, list)
+	mv, err := threadMoves(st, innerOf(list), list)
 	if err != nil {
 		return err
 	}

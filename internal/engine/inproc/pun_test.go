@@ -100,8 +100,6 @@ func TestBehindPun(t *testing.T) {
 	if p.heldEnd() != lo+7 || p.end() != lo+2 {
 		t.Errorf("end %#x, held to %#x", p.end(), p.heldEnd())
 	}
-	back := map[uint64]uint64{}
-	p.wayBack(back)
 	var tab tableRef
 	tab.add(&tables{origin: p.copies()})
 	for _, x := range []struct {
@@ -111,8 +109,8 @@ func TestBehindPun(t *testing.T) {
 		if w, ok := p.codeAt(x.pc); !ok || !w.Boundary || w.Orig != x.orig || w.Back != (x.orig == lo+7) {
 			t.Errorf("%#x: %+v", x.pc, w)
 		}
-		if back[x.pc] != x.orig {
-			t.Errorf("a thread at %#x is moved back to %#x, want %#x", x.pc, back[x.pc], x.orig)
+		if to, _ := p.wayBack(x.pc); to != x.orig {
+			t.Errorf("a thread at %#x is moved back to %#x, want %#x", x.pc, to, x.orig)
 		}
 		if o, ok := tab.get().back(x.pc); ok != x.copied || ok && (o.PC != x.orig || o.Lo != o.Hi) {
 			t.Errorf("%#x is shown as %+v, %v", x.pc, o, ok)
@@ -128,7 +126,7 @@ func TestBehindPun(t *testing.T) {
 		t.Error("the patch depends on the bytes of the last instruction that it copies")
 	}
 	// No thread is moved to a copy: the instructions are in the program, too.
-	if mv, err := threadMoves(nil, []*placed{p}); err != nil || len(mv.blocked) > 0 {
+	if mv, err := threadMoves(nil, innerOf([]*placed{p}), []*placed{p}); err != nil || len(mv.blocked) > 0 {
 		t.Error(mv, err)
 	}
 }

@@ -49,6 +49,8 @@ type callable interface {
 	Free(addr, size uint64) error
 	FreeAll(list []process.Range) error
 	Learn() (noClock bool, err error)
+	PrepareFaultHandler(faults map[uint64]uint64) (*process.FaultHandler, error)
+	DropFaultHandler(*process.FaultHandler) error
 }
 
 // borrowing is stopped for a function that only runs calls: threads run on, but for one.

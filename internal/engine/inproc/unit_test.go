@@ -42,13 +42,18 @@ func TestTables(t *testing.T) {
 	}
 }
 
-func TestWordFinder(t *testing.T) {
-	find := wordFinder([]uint64{0x5000, 0x1000, 0x3000})
+// TestMentioned: the instructions inside jumps to which words of a stack lead.
+func TestMentioned(t *testing.T) {
+	list := []innerPC{{orig: 0x1000}, {orig: 0x3000}, {orig: 0x5000}}
 	var mem []byte
 	for _, w := range []uint64{0, 0x1000, 0x1001, 0x5000, 0x2000, ^uint64(0), 0x3000} {
 		mem = binary.LittleEndian.AppendUint64(mem, w)
 	}
-	if got := find(append(mem, 0, 0x10)); !slices.Equal(got, []uint64{0x1000, 0x5000, 0x3000}) {
+	var got []uint64
+	for _, x := range mentioned(list, append(mem, 0, 0x10)) {
+		got = append(got, x.orig)
+	}
+	if !slices.Equal(got, []uint64{0x1000, 0x5000, 0x3000}) {
 		t.Errorf("%#x", got)
 	}
 }

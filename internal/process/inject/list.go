@@ -41,7 +41,7 @@ var doneSignals = []unix.Signal{unix.SIGURG, unix.SIGWINCH}
 // one in all:
 //
 //  1. The thread is borrowed as for a single call; its pc is that of the stub's loop. The list is in the
-//     scratch page. The calls follow each other without stops.
+//     scratch memory. The calls follow each other without stops.
 //  2. The last call sends the thread a signal that the program neither catches nor blocks. At its
 //     delivery the thread stops, behind that call in the loop, and jalon takes the signal away.
 //  3. Jalon reads the results. The thread is given back in the delivery-stop that it is in: see endInDelivery.
@@ -100,11 +100,11 @@ func (in *Injector[T]) isLost(err error) bool {
 	return !failed || in.inj == nil || sys.Gone(err)
 }
 
-// The list in the scratch page: the cursor, then the calls, of 8 words each; the last word is the result.
+// The list in the scratch memory: the cursor, then the calls, of 8 words each; the last word is the result.
 const (
 	listAt   = memory.PageSize / 2
 	listCall = 64
-	maxList  = (memory.PageSize-listAt)/listCall - 3 // without the signal, the end, and the cursor's word
+	maxList  = (scratchSize-listAt)/listCall - 3 // without the signal, the end, and the cursor's word
 )
 
 // mayList reports whether the thread can run lists. It must be allowed to send itself a signal; security

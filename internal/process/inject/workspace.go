@@ -17,7 +17,7 @@ import (
 type Workspace struct {
 	*memory.Space
 	Stub    uint64 // where injected calls run, 0 = not made yet
-	Scratch uint64 // a page of ours for arguments, 0 = none
+	Scratch uint64 // memory of ours for arguments and lists, 0 = none
 
 	lists, noLists bool // whether lists of calls can be run (list.go); neither: not known
 }
@@ -38,14 +38,17 @@ func (in *Injector[T]) WithScratch(t T, sp *Workspace, f func(scratch uint64) er
 	return err
 }
 
-// NeedScratch allocates the page, if there is none yet.
+// scratchSize has room for lists of a thousand calls. What is not used takes no memory.
+const scratchSize = 64 << 10
+
+// NeedScratch allocates it, if there is none yet.
 func (in *Injector[T]) NeedScratch(t T, sp *Workspace) error {
 	if sp.Scratch != 0 {
 		return nil
 	}
-	addr, err := in.Run(t, sp, unix.SYS_MMAP, 0, memory.PageSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	addr, err := in.Run(t, sp, unix.SYS_MMAP, 0, scratchSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
-		return fmt.Errorf("allocating a page in the process: %w", err)
+		return fmt.Errorf("allocating memory in the process: %w", err)
 	}
 	sp.Scratch = addr
 	return nil
@@ -109,7 +112,7 @@ func (s *Workspace) InheritStub(parent *Workspace) {
 func (in *Injector[T]) FreeScratch(sp *Workspace, only T) {
 	if sp.Scratch != 0 {
 		if t, err := in.Pick(sp, only); err == nil {
-			if _, err := in.Run(t, sp, unix.SYS_MUNMAP, sp.Scratch, memory.PageSize); err == nil {
+			if _, err := in.Run(t, sp, unix.SYS_MUNMAP, sp.Scratch, scratchSize); err == nil {
 				sp.Scratch = 0
 			}
 		}
