@@ -55,6 +55,7 @@ type Result struct {
 
 	Pause, LongestPause time.Duration // time for which the program was stopped
 	Pauses              int
+	PauseToArmed        time.Duration // that until the sites were armed
 
 	ClockError time.Duration // by which times may be too early with [Coarse]
 
@@ -76,7 +77,7 @@ func newResult(res *session.Result) *Result {
 	r := &Result{
 		Armed: res.Sites, ToArmed: res.Armed, Time: sum.Duration,
 		Torn: sum.Torn, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown,
-		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, ClockError: sum.ClockError,
+		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
 		summary: *sum,
 	}

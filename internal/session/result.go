@@ -14,6 +14,8 @@ type Result struct {
 	Status  process.ExitStatus // of the traced program
 	Sites   int
 	Armed   time.Duration // from Options.Started to armed sites
+	// PauseToArmed is for how long the program was stopped in that time.
+	PauseToArmed time.Duration
 }
 
 // Sites returns how many sites the session has had. It is called on the session's goroutine.
@@ -31,7 +33,10 @@ func (s *Session) result() *Result {
 	sum.Duration = time.Since(s.started)
 	r.Status, sum.Outcome = s.subject.outcome()
 	sum.Pauses = len(s.pauses)
-	for _, p := range s.pauses {
+	for i, p := range s.pauses {
+		if i < s.pausesToArmed {
+			r.PauseToArmed += p
+		}
 		sum.Pause += p
 		sum.LongestPause = max(sum.LongestPause, p)
 	}

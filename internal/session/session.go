@@ -86,12 +86,14 @@ type Session struct {
 	numbers  int      // the largest tracepoint number so far
 	coarse   *event.CoarseClock
 
-	pauses   []time.Duration
-	armed    time.Duration
-	started  time.Time
-	endAsked bool      // the user has ended the session or its time is over
-	endsAt   time.Time // Options.Duration after the arming; zero: never
-	err      error
+	pauses []time.Duration
+	// pausesToArmed is how many of them were before the first sites were armed.
+	pausesToArmed int
+	armed         time.Duration
+	started       time.Time
+	endAsked      bool      // the user has ended the session or its time is over
+	endsAt        time.Time // Options.Duration after the arming; zero: never
+	err           error
 }
 
 // IO has the standard streams of a launched program.
@@ -320,6 +322,7 @@ func (s *Session) endedEarly(held int) bool {
 
 func (s *Session) setArmed(err error) {
 	s.armed = time.Since(s.opt.Started)
+	s.pausesToArmed = len(s.pauses)
 	s.mine.Engine.Started()
 	s.opt.armingOver(err)
 }
