@@ -8,13 +8,13 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
-	"time"
 )
 
 // summary is the output of `jalon trace --summary-json`.
 type summary struct {
 	ArmedMS float64 `json:"armed_ms"`
 	PauseUS float64 `json:"pause_us"`
+	ArmUS   float64 `json:"arm_pause_us"` // the part of PauseUS until the sites were armed
 	Sites   int     `json:"sites"`
 	Hits    uint64  `json:"hits"`
 	Lost    uint64  `json:"lost"`
@@ -155,59 +155,4 @@ func (b *bench) summary(cmd *exec.Cmd) (summary, error) {
 	}
 	lines := strings.Split(strings.TrimSpace(errb.String()), "\n")
 	return s, json.Unmarshal([]byte(lines[len(lines)-1]), &s)
-}
-
-// manyFunctions returns a program that calls 1,000 functions from four threads for ever.
-func manyFunctions() string {
-	var s strings.Builder
-	s.WriteString("#include <pthread.h>\n#include <unistd.h>\n")
-	for i := 0; i < 1000; i++ {
-		fmt.Fprintf(&s, "__attribute__((noinline)) int f%04d(int a)\n{\n\t__asm__ volatile(\"\");\n\treturn a * %d + 1;\n}\n", i, i+3)
-	}
-	s.WriteString("static void *run(void *p)\n{\n\tvolatile int s = 0;\n\tfor (;;) {\n")
-	for i := 0; i < 1000; i++ {
-		fmt.Fprintf(&s, "\t\ts = f%04d(s);\n", i)
-	}
-	s.WriteString("\t\tusleep(100);\n\t}\n\treturn p;\n}\nint main(void)\n{\n\tpthread_t t;\n\tfor (int i = 0; i < 3; i++)\n\t\tpthread_create(&t, 0, run, 0);\n\trun(0);\n}\n")
-	return s.String()
-}
-
-// pauses measures how long a running program is stopped while sites are installed.
-func (b *bench) pauses(dir, only string) error {
-	if !strings.Contains("pause", only) {
-		return nil
-	}
-	src, prog := filepath.Join(dir, "many.c"), filepath.Join(dir, "many")
-	if err := os.WriteFile(src, []byte(manyFunctions()), 0o600); err != nil {
-		return err
-	}
-	if out, err := exec.Command("gcc", "-g", "-O2", "-pthread", "-o", prog, src).CombinedOutput(); err != nil {
-		return fmt.Errorf("compiling: %w\n%s", err, out)
-	}
-	target := exec.Command(prog)
-	if err := target.Start(); err != nil {
-		return err
-	}
-	defer func() { _ = target.Process.Kill(); _ = target.Wait() }()
-	time.Sleep(100 * time.Millisecond) // lets its threads start; only makes the figure more typical
-	fmt.Printf("%-44s %9s %9s\n", "pause of a running program (4 threads), us", "median", "max")
-	for _, c := range []struct {
-		name, place string
-		sites       int
-	}{{"1 site", "f0000", 1}, {"10 sites", "f000?", 10}, {"1,000 sites", "f????", 1000}} {
-		var us []float64
-		for i := 0; i < 5; i++ {
-			s, err := b.summary(exec.Command(b.jalon, "trace", c.place+" if a == 123456789", "--collect", "a", "-f", "none", "--summary-json", "--duration", "200ms", "-p", strconv.Itoa(target.Process.Pid)))
-			if err != nil {
-				return err
-			}
-			if s.Sites != c.sites {
-				return fmt.Errorf("%s: %d sites", c.name, s.Sites)
-			}
-			us = append(us, s.PauseUS)
-		}
-		fmt.Printf("%-44s %9.0f %9.0f\n", c.name, median(us), maximum(us))
-	}
-	fmt.Println()
-	return nil
 }

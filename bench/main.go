@@ -74,10 +74,13 @@ func run(jalon string, rounds int, only string, gdb, papers bool, column, figure
 	if err := b.stacks(dir, rounds, only); err != nil {
 		return err
 	}
+	if err := b.pairs(rounds, only); err != nil {
+		return err
+	}
 	if err := b.startup(dir, only); err != nil {
 		return err
 	}
-	return b.pauses(dir, only)
+	return b.arming(dir, only)
 }
 
 // hits measures the cost of a hit, case by case.
@@ -191,6 +194,11 @@ func (b *bench) trace(mode, place string, options ...string) ([]float64, error) 
 	if mode == "pointer" {
 		list = "p->counter1, p->counter2"
 	}
+	return b.traced(mode, place, list, options...)
+}
+
+// traced is trace with a list of what to collect.
+func (b *bench) traced(mode, place, list string, options ...string) ([]float64, error) {
 	// Half of the buffer is for threads without restartable sequences: the rings are as large as the limit's.
 	args := append([]string{"trace", place, "--collect", list, "--buffer", "16M", "-f", "none", "--summary-json"}, options...)
 	for gap := 10; ; gap *= 4 {
