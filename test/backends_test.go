@@ -19,6 +19,7 @@ var ownFiles = map[string]map[string]string{
 		"stackedge.go":     "as save.go",
 		"regset.go":        "as save.go",
 		"scratch.go":       "eBPF has two registers for intermediate results, see operand.go",
+		"template.go":      "the kernel engine has few sites",
 		"lower_intern.go":  "the kernel's programs record the stack itself",
 		"lower_reserve.go": "eBPF reserves in lower_record.go: it has one protocol",
 		"lower_map.go":     "the kernel's programs have no maps yet",
