@@ -57,8 +57,9 @@ var packages = []struct{ path, imports string }{
 	{"script/show", "script/printf"},
 	{"script/check", "ctype lang lang/script script/printf script/types script/words"},
 	{"script/plan", "ctype lang lang/script script/check script/types script/words"},
-	{"script/interp", "ctype lang lang/script script/check script/plan script/printf script/show script/types script/words"},
-	{"script/source", "ctype debuginfo/btf debuginfo/tracefs lang/script"},
+	{"script/syscalls", ""},
+	{"script/interp", "ctype lang lang/script script/check script/plan script/printf script/show script/syscalls script/types script/words"},
+	{"script/source", "ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/tracefs lang/script script/syscalls"},
 
 	// An address space.
 	{"procdir", ""},
@@ -121,7 +122,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "bounded ctype drain event format lang session tracepoint"},
-	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded debuginfo debuginfo/dwarf engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub ir lang lang/script probe ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
+	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script probe process procdir ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening
