@@ -44,6 +44,7 @@ func (ss *scopes) Returned(vaddr uint64) (r Returned) {
 	case f == nil:
 		return Returned{Results: []Result{{Type: ctype.ULongT}}}
 	}
+	u = u.whole() // the skeleton of a split unit has no language
 	if u.isGo() {
 		return ss.goReturned(f)
 	}
@@ -166,5 +167,5 @@ func (ss *scopes) goReturned(f *fn) Returned {
 func (ss *scopes) SysV(vaddr uint64) bool {
 	defer ss.guard(nil)()
 	u := ss.unitFor(vaddr)
-	return u != nil && (u.isC() || u.isCxx())
+	return u != nil && (u.whole().isC() || u.whole().isCxx())
 }

@@ -143,6 +143,9 @@ func (w *planner) unknowable(x script.Expr) {
 		}
 		return true
 	})
+	if w.why != "" {
+		why, hint, w.why = w.why, "", ""
+	}
 	w.fail(x, why, hint)
 }
 

@@ -38,7 +38,7 @@ func (w *translator) placeOf(x script.Expr) (place, bool) {
 		}
 	case *script.Ident:
 		if w.isVariable(x) {
-			return place{name: x.Name}, true
+			return w.variable(x, x.Name)
 		}
 	case *script.Var:
 		at := w.vars.get(x.Name).at
@@ -51,12 +51,37 @@ func (w *translator) placeOf(x script.Expr) (place, bool) {
 	return place{}, false
 }
 
+// variable is a variable of the program: by its name, or by the calling convention where a function begins.
+func (w *translator) variable(x script.Expr, name string) (place, bool) {
+	p := place{name: name}
+	if w.p.Parameter == nil {
+		return p, true
+	}
+	n, why := w.p.Parameter(w.s.Point, name)
+	if why != "" {
+		w.why = why
+		return place{}, false
+	}
+	if n >= 0 {
+		t := w.typeOf(x)
+		c, ok := w.argument(x, fmt.Sprintf("arg%d", n), nil)
+		if c = fitted(c, t); !ok || c == "" {
+			return place{}, false
+		}
+		p.name = c
+	}
+	return p, true
+}
+
 func (w *translator) memberPlace(x *script.Field) (place, bool) {
 	t := w.typeOf(x.X)
 	if w.isArgs(x.X) {
 		p := place{name: "args->" + x.Name}
 		if w.s.Point.Provider.User {
-			p.name = x.Name
+			var ok bool
+			if p, ok = w.variable(x, x.Name); !ok {
+				return p, false
+			}
 		}
 		if t.C != nil {
 			if f, _, ok := member(t.C, x.Name, 0); ok {

@@ -102,6 +102,7 @@ type translator struct {
 	opt  Options
 	s    *Site
 	vars scopes
+	why  string // a variable of the program has no certain value
 }
 
 // planner plans one site.

@@ -219,7 +219,8 @@ func (w *translator) word(x script.Expr, name string, args []script.Expr) (strin
 	row := words.Find(name)
 	if row == nil {
 		if id, ok := x.(*script.Ident); ok && args == nil { // a variable of the program
-			return wide(id.Name, w.typeOf(x)), true
+			p, ok := w.variable(id, id.Name)
+			return wide(p.name, w.typeOf(x)), ok
 		}
 		return "", false
 	}

@@ -104,10 +104,18 @@ func (m *Machine) find(pl *script.Place) (debuginfo.Scope, error) {
 
 // function is the function of a place, by its symbol or its name in the source.
 func (m *Machine) function(p *dwarf.Module, pl *script.Place) *dwarf.Function {
+	var other *dwarf.Function // without debug information
 	for _, f := range p.Functions(pl.Name) {
-		if len(f.Ranges) > 0 {
+		switch {
+		case len(f.Ranges) == 0:
+		case !f.FromSymbols:
 			return f
+		case other == nil:
+			other = f
 		}
+	}
+	if other != nil {
+		return other
 	}
 	if strings.HasPrefix(pl.Name, "_") { // a linkage name
 		for _, f := range p.Functions("*") {

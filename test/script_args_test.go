@@ -1,0 +1,42 @@
+package test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestScriptArgs reads parameters by their names at the first instruction of functions, where a compiler without
+// optimisation has not stored them yet: by the calling convention, or they are refused.
+func TestScriptArgs(t *testing.T) {
+	for _, flags := range [][]string{{"-O0"}, {"-O2"}, {"-O0", "-gsplit-dwarf"}} {
+		exe := compile(t, "gcc", "scriptargs.c", append([]string{"-g"}, flags...)...)
+		for _, c := range []struct{ script, want string }{
+			{"uprobe:%s:ints { print((args.a, args.b, args.c, args.d, args.e, args.f, args.g, args.h)) }", "(-1, -2, -3, -4, 200, true, 7, -8)\n"},
+			{"uprobe:%s:ints { print((a, h)) }", "(-1, -8)\n"},
+			{"uprobe:%s:large { print((args.a, str(args.s))) }", "(11, text)\n"},
+			{"uprobe:%s:mixed { print(args.a) }", "21\n"},
+		} {
+			script := strings.ReplaceAll(c.script, "%s", exe)
+			for _, how := range [][]string{{"-c", exe}, {"--", exe}} {
+				args := append([]string{"run", "-q", "-e", script}, how...)
+				if r := jalon(t, args...); strings.TrimRight(r.stdout, "\n") != strings.TrimRight(c.want, "\n") {
+					t.Errorf("%v %s %s:\n%s%s\nwant %s", flags, how[0], script, r.stdout, r.stderr, c.want)
+				}
+			}
+		}
+		if flags[0] != "-O0" {
+			continue
+		}
+		for script, want := range map[string]string{
+			"uprobe:%s:ints { print(local) }":    "local has no value yet at the first instruction",
+			"uprobe:%s:mixed { print(args.c) }":  "where c is at the first instruction of mixed is not known",
+			"uprobe:%s:objects { print(after) }": "where after is at the first instruction of objects is not known",
+			"uprobe:%s:*s { print(args.a) }":     "a is not the same parameter",
+		} {
+			r := jalon(t, "run", "-e", strings.ReplaceAll(script, "%s", exe), "-c", exe)
+			if r.status != 1 || !strings.Contains(r.stderr, want) {
+				t.Errorf("%v %s: status %d\n%s%s\nwant %s", flags, script, r.status, r.stdout, r.stderr, want)
+			}
+		}
+	}
+}
