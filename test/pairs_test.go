@@ -190,6 +190,17 @@ func TestEntryErrors(t *testing.T) {
 	}
 }
 
+// An error in a collect list that several places share is there once, and names them.
+func TestErrorNamesPlaces(t *testing.T) {
+	need(t, "gcc")
+	prog := compile(t, "gcc", "elapsed.c", "-g", "-O1", "-no-pie")
+	res := jalon(t, "trace", "slow", "main", "slow%return", "-c", "$elapsed", "--", prog)
+	const want = "a function only (at slow, main)"
+	if res.status == 0 || strings.Count(res.stderr, "error:") != 1 || !strings.Contains(res.stderr, want) {
+		t.Errorf("status %d, want one error with %q:\n%s", res.status, want, res.stderr)
+	}
+}
+
 // TestEntriesGivenBack: threads have ever new stacks, and some end in a call or leave it by longjmp. All returns find their entries,
 // though there are more frames than a map has room for.
 func TestEntriesGivenBack(t *testing.T) {

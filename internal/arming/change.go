@@ -5,8 +5,6 @@ import (
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/lang"
-	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // Add arms a tracepoint in the running process. A disabled tracepoint is armed when it is enabled.
@@ -69,14 +67,14 @@ func (a *Kernel) Add(tp *Tracked) (err error) {
 	if err != nil {
 		return err
 	}
-	var bad lang.Diagnostics
+	var bad refusals
 	for i, err := range errs {
 		if err != nil {
-			bad = tracepoint.Append(bad, notInstalled(list[i], err))
+			bad.add(tp, notInstalled(list[i], err))
 		}
 	}
-	if len(bad) > 0 {
-		return errors.Join(distinct(bad).Err(), a.Engine.Remove(list))
+	if len(bad.list) > 0 {
+		return errors.Join(bad.err(false), a.Engine.Remove(list))
 	}
 	a.Read()
 	for _, x := range list {

@@ -42,7 +42,8 @@ func (a *Kernel) Arm() (err error) {
 	if a.Engine, err = a.Open(); err != nil {
 		return err
 	}
-	var bad lang.Diagnostics
+	var bad refusals
+	named := len(a.Tracepoints) > 1
 	var list, on []*engine.Program
 	for _, tp := range a.Tracepoints {
 		progs, _, err := a.Compiling().All(a.Engine, tp, tp.Tracepoint)
@@ -50,7 +51,9 @@ func (a *Kernel) Arm() (err error) {
 			return stop
 		}
 		if err != nil {
-			bad = a.failed(tp, bad, err)
+			for _, d := range a.failed(tp, nil, err) {
+				bad.add(tp, d)
+			}
 			continue
 		}
 		tp.programs = progs
@@ -59,8 +62,8 @@ func (a *Kernel) Arm() (err error) {
 			on = append(on, progs...)
 		}
 	}
-	if len(bad) > 0 {
-		return distinct(bad).Err()
+	if len(bad.list) > 0 {
+		return bad.err(named)
 	}
 	errs, err := a.Engine.Load(list)
 	if err != nil {
@@ -68,11 +71,11 @@ func (a *Kernel) Arm() (err error) {
 	}
 	for i, x := range list {
 		if errs[i] != nil {
-			bad = tracepoint.Append(bad, notInstalled(x, errs[i]))
+			bad.add(TrackedOf(x), notInstalled(x, errs[i]))
 		}
 	}
-	if len(bad) > 0 {
-		return distinct(bad).Err()
+	if len(bad.list) > 0 {
+		return bad.err(named)
 	}
 	a.Read()
 	for _, x := range list {

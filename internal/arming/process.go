@@ -70,7 +70,8 @@ func (a *Process) armAll() (pending int, err error) {
 	}
 	a.forgetGone()
 	var fresh []*engine.Program
-	var bad lang.Diagnostics
+	var bad refusals
+	named := len(a.Tracepoints) > 1
 	for _, tp := range a.Tracepoints {
 		if len(tp.programs) > 0 || tp.Disabled || tp.refused {
 			continue
@@ -83,26 +84,26 @@ func (a *Process) armAll() (pending int, err error) {
 			tp.pending = perr
 			pending++
 			if !a.armed && !a.Pending {
-				bad = tracepoint.Append(bad, tp.pending)
+				bad.add(tp, tp.pending)
 			}
 			continue
 		}
 		if perr != nil {
 			tp.refused = true
-			bad = tracepoint.Append(bad, perr)
+			bad.add(tp, perr)
 			continue
 		}
 		fresh = append(fresh, list...)
 	}
-	if len(bad) > 0 && !a.armed {
-		return pending, bad.Err()
+	if len(bad.list) > 0 && !a.armed {
+		return pending, bad.err(named)
 	}
 	if err := a.install(fresh); IsEnd(err) {
 		return pending, err
 	} else if err != nil {
-		bad = tracepoint.Append(bad, err)
+		return pending, tracepoint.Append(tracepoint.Append(nil, bad.err(named)), err).Err()
 	}
-	return pending, bad.Err()
+	return pending, bad.err(named)
 }
 
 // install installs programs in the process. An address that cannot be traced is skipped: with a warning, or

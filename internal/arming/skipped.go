@@ -3,6 +3,8 @@ package arming
 import (
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -47,15 +49,43 @@ func notInstalled(x *engine.Program, cause error) error {
 	return probe.Error(tp.Place, fmt.Errorf("tracepoint %d at %s: not installed: %w", tp.Number, at, cause))
 }
 
-// distinct removes repeated diagnostics: places that share a collect list also share its errors.
-func distinct(list lang.Diagnostics) lang.Diagnostics {
-	var out lang.Diagnostics
-	seen := map[string]bool{}
-	for _, d := range list {
-		if text := d.Error(); !seen[text] {
-			seen[text] = true
-			out = append(out, d)
-		}
+// refusals are the errors of tracepoints. Those that share a collect list also share its errors.
+type refusals struct {
+	list   lang.Diagnostics
+	places map[string][]string // of each error, by its text
+}
+
+func (r *refusals) add(tp *Tracked, err error) {
+	if r.places == nil {
+		r.places = map[string][]string{}
 	}
-	return out
+	for _, d := range tracepoint.Append(nil, err) {
+		text := d.Error()
+		if r.places[text] == nil {
+			r.list = append(r.list, d)
+		}
+		r.places[text] = append(r.places[text], tp.Place.Text)
+	}
+}
+
+// mostPlaces is how many places an error names.
+const mostPlaces = 4
+
+// err returns the errors, each once. named: those in collect lists name their places.
+func (r *refusals) err(named bool) error {
+	out := slices.Clone(r.list)
+	for i, d := range out {
+		if !named || d.Source != "collect" {
+			continue
+		}
+		places := r.places[d.Error()]
+		at := strings.Join(places[:min(len(places), mostPlaces)], ", ")
+		if n := len(places) - mostPlaces; n > 0 {
+			at += fmt.Sprintf(" and %d more", n)
+		}
+		copied := *d
+		copied.Msg += " (at " + at + ")"
+		out[i] = &copied
+	}
+	return out.Err()
 }

@@ -84,7 +84,7 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 	}
 	sites, err := find(p.Func)
 	if err != nil {
-		return nil, orInlined(err, p.Func)
+		return nil, p.orInlined(err)
 	}
 	return sites, nil
 }
@@ -130,13 +130,14 @@ func DidYouMean(nearest []string, more string) string {
 
 // orInlined improves the error for a function without an entry whose name is in the debug information: it was
 // inlined.
-func orInlined(err error, name string) error {
+func (p *Place) orInlined(err error) error {
 	var nf *debuginfo.NotFoundError
-	if !errors.As(err, &nf) || !slices.Contains(nf.Why().Nearest, name) {
+	if !errors.As(err, &nf) || !slices.Contains(nf.Why().Nearest, p.Func) {
 		return err
 	}
-	return &debuginfo.NotFoundError{
-		What: "entry of function", Name: name,
-		Hint: "all calls are inlined; without uprobe: the place means every inlined copy",
+	hint := "all calls are inlined; without uprobe: the place means every inlined copy"
+	if p.Kind.Returns {
+		hint = "all calls are inlined, and inlined copies have no returns"
 	}
+	return &debuginfo.NotFoundError{What: "entry of function", Name: p.Func, Hint: hint}
 }

@@ -174,7 +174,8 @@ func (o *StartOptions) files() (fds []uintptr, done func(), err error) {
 //  1. The child stops at its exec with SIGTRAP.
 //  2. Detach with SIGSTOP: it goes into group-stop without executing anything.
 //  3. Seize it. It reports the group-stop.
-//  4. SIGCONT ends the group-stop; the signal itself is suppressed.
+//  4. SIGCONT ends the group-stop; the signal itself is suppressed. It must be delivered for that: if the program is
+//     started with it blocked, it is not until then.
 func (p *starter) takeChild() error {
 	ws, err := p.waitChild()
 	if err != nil {
@@ -197,6 +198,7 @@ func (p *starter) takeChild() error {
 	p.threads.Frozen++
 	defer func() { p.threads.Frozen-- }()
 	continued := false
+	var blocked *uint64 // the mask, if it blocks SIGCONT
 	for !continued || t.Stop != threads.StopTrap {
 		ws, err := p.waitChild()
 		if err != nil {
@@ -207,6 +209,11 @@ func (p *starter) takeChild() error {
 		switch {
 		case ev == unix.PTRACE_EVENT_STOP && sig != unix.SIGTRAP && !continued:
 			t.Stop = threads.StopGroup
+			if blocked == nil {
+				if blocked, err = unblockContinue(p.pid); err != nil {
+					return err
+				}
+			}
 			if err := unix.Kill(p.pid, unix.SIGCONT); err != nil {
 				return err
 			}
@@ -228,6 +235,11 @@ func (p *starter) takeChild() error {
 		}
 		t.State = threads.Running
 	}
+	if blocked != nil {
+		if err := sys.SetSigmask(p.pid, *blocked); err != nil {
+			return err
+		}
+	}
 	var regs Regs
 	if err := sys.GetRegs(p.pid, &regs); err != nil {
 		if err == sys.ErrNot64 {
@@ -243,6 +255,16 @@ func (p *starter) takeChild() error {
 	p.driver.reportBorn(t)
 	p.linker.modulesArm()
 	return nil
+}
+
+// unblockContinue removes SIGCONT from the signal mask of a stopped thread. It returns the mask if it was in it.
+func unblockContinue(tid int) (before *uint64, err error) {
+	const bit = 1 << (unix.SIGCONT - 1)
+	mask, err := sys.GetSigmask(tid)
+	if err != nil || mask&bit == 0 {
+		return nil, err
+	}
+	return &mask, sys.SetSigmask(tid, mask&^bit)
 }
 
 // waitChild waits for the child's next stop.

@@ -82,6 +82,8 @@ func fromSpec(arg string) (*Tracepoint, error) {
 // Append adds err, which is a diagnostic or several.
 func Append(list lang.Diagnostics, err error) lang.Diagnostics {
 	switch e := err.(type) {
+	case nil:
+		return list
 	case *lang.Diagnostic:
 		return append(list, e)
 	case lang.Diagnostics:

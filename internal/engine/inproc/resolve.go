@@ -66,7 +66,11 @@ func (l *modules) resolve(place *probe.Place) (*module, []probe.Site, error) {
 			return m, sites, nil
 		}
 	}
-	if !named {
+	switch {
+	case named:
+	case place.Path == "":
+		first = errors.New("no file that the process has mapped has code")
+	default:
 		first = fmt.Errorf("the process has no code of %s mapped", place.Path)
 	}
 	return nil, nil, probe.Error(place, first)
