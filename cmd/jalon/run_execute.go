@@ -109,7 +109,7 @@ func (c *runCmd) tests(ctx context.Context, j *job) error {
 func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 	if runner.HasSites(j.program) {
 		return runner.Run(ctx, j.program, runner.Options{
-			Options: j.options, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, DebugDirs: j.debugDirs,
+			Options: j.options, Ready: notifyReady, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, DebugDirs: j.debugDirs,
 			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
 		})
 	}

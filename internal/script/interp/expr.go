@@ -138,6 +138,9 @@ func (m *evaluator) cond(x *script.Cond) val {
 }
 
 func (m *evaluator) unary(x *script.Unary) val {
+	if x.Op == "*" && m.hit != nil && m.typeOf(x).Kind == types.Struct && m.typeOf(x) == m.typeOf(x.X) { // *args, as in older scripts
+		return m.allArgs(x, nil)
+	}
 	v, t := m.expr(x.X), m.typeOf(x.X)
 	switch {
 	case x.Op == "!":

@@ -208,6 +208,7 @@ func init() {
 		"nsecs": (*library).nsecsAtHit,
 		"func":  func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.hit.Function} },
 		"probe": func(m *library, _ script.Expr, _ []script.Expr) val { return val{s: m.hit.Place} },
+		"args":  (*library).allArgs,
 		"uid":   nil, "gid": nil, "username": nil,
 		"usermode": func(m *library, at script.Expr, _ []script.Expr) val {
 			if !m.hit.Site.Point.Provider.User {
@@ -218,12 +219,51 @@ func init() {
 	}
 }
 
-// nsecsAtHit is a clock at the hit. The distances of the clocks from CLOCK_MONOTONIC are those of now.
-func (m *library) nsecsAtHit(at script.Expr, args []script.Expr) val {
-	if m.typeOf(at).Clock == "monotonic" {
+// nsecsAtHit is a clock at the hit: its time by CLOCK_MONOTONIC and the distance of the other clock from that.
+func (m *library) nsecsAtHit(at script.Expr, _ []script.Expr) val {
+	switch m.typeOf(at).Clock {
+	case "monotonic":
 		return num(m.hit.Time)
+	case "tai", "sw_tai":
+		return num(m.hit.Time + m.wall.at(m.hit.Time))
 	}
-	return num(m.nsecs(at, args).n - (m.opts.Mono() - m.hit.Time))
+	return num(m.hit.Time + m.slept.at(m.hit.Time))
+}
+
+// distance is how far a clock is ahead of CLOCK_MONOTONIC. It is measured again and again, because the machine may
+// sleep and the time of day may be set; small differences are those of the measurement, and do not count: the
+// times of all hits must be comparable.
+type distance struct {
+	clock, mono func() uint64
+	ns          uint64
+	checked     uint64
+}
+
+// Bounds of distance.
+const (
+	checkEvery  = 1e9
+	atLeastNano = 1e6
+)
+
+func (d *distance) at(now uint64) uint64 {
+	if d.checked != 0 && now-d.checked < checkEvery || d.clock == nil || d.mono == nil {
+		return d.ns
+	}
+	d.checked = max(now, 1)
+	best := ^uint64(0)
+	ns := d.ns
+	for range 5 { // the one that was interrupted least
+		a := d.mono()
+		c := d.clock()
+		b := d.mono()
+		if b-a < best {
+			best, ns = b-a, c-(a+(b-a)/2)
+		}
+	}
+	if diff := int64(ns - d.ns); diff > atLeastNano || diff < -atLeastNano {
+		d.ns = ns
+	}
+	return d.ns
 }
 
 // ksym and usym are the names of addresses.
@@ -245,6 +285,26 @@ func (m *library) usym(_ script.Expr, args []script.Expr) val {
 		v.s = m.opts.Names.User(0, v.n)
 	}
 	return v
+}
+
+// allArgs is the struct of the arguments, made of its members.
+func (m *library) allArgs(at script.Expr, _ []script.Expr) val {
+	t := m.typeOf(at)
+	b := make([]byte, t.Size)
+	for i, f := range t.C.Fields() {
+		r, ok := m.hit.Site.Fields[plan.Key{X: at, Turn: plan.Turn(m.turn, i)}]
+		lo := f.BitOffset / 8
+		if !ok || lo >= int64(len(b)) {
+			continue
+		}
+		data, _, why := m.hit.Record.Field(r.Index)
+		if why != "" {
+			m.warn(at, unread, why)
+			continue
+		}
+		copy(b[lo:min(lo+types.FromC(f.Type).Size, int64(len(b)))], data)
+	}
+	return val{s: string(b)}
 }
 
 // containerOf is the address of the struct around a member.

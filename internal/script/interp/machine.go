@@ -50,8 +50,10 @@ type Machine struct {
 	hit       *Hit       // of the probe that runs; nil in jalon itself
 	turn      int        // of the loops that run: plan.Turn
 	startMono uint64
-	over      func() // ends Wait
-	endTime   uint64 // CLOCK_MONOTONIC at exit(): later hits are not executed
+	slept     distance // of CLOCK_BOOTTIME
+	wall      distance // of the time of day
+	over      func()   // ends Wait
+	endTime   uint64   // CLOCK_MONOTONIC at exit(): later hits are not executed
 }
 
 // slot is a variable.
@@ -72,6 +74,8 @@ type Options struct {
 	// Boot and Mono are the clocks of nsecs, in nanoseconds.
 	Boot, Mono func() uint64
 	Names      Names // nil: addresses have no names
+	// Cgroup returns the path of a cgroup by its number; nil: paths are not known.
+	Cgroup func(id uint64) string
 	// System runs a command of the shell and returns its output.
 	System func(command string) ([]byte, error)
 }
@@ -86,6 +90,8 @@ func New(p *check.Program, opts Options) *Machine {
 	}
 	if opts.Mono != nil {
 		m.startMono = opts.Mono()
+		m.slept = distance{clock: opts.Boot, mono: opts.Mono}
+		m.wall = distance{clock: func() uint64 { return uint64(opts.Now().UnixNano()) }, mono: opts.Mono}
 	}
 	for _, k := range p.Maps {
 		m.maps[k.Name] = newTable(k, p)

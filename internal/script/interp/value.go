@@ -187,7 +187,7 @@ func printed(v val, t *types.Type) printf.Value {
 		return printedStruct(v, t)
 	case types.KStack, types.UStack:
 		return printf.Stack(v.stack, t.Stack.Mode)
-	case types.KSym, types.USym:
+	case types.KSym, types.USym, types.CgroupPath:
 		if v.s == "" {
 			return printf.Pointer(v.n)
 		}

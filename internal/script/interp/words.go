@@ -44,6 +44,7 @@ func init() {
 			return num(uint64(m.opts.Now().Sub(m.start)))
 		},
 		"nsecs": (*library).nsecs, "rand": func(*library, script.Expr, []script.Expr) val { return num(uint64(rand.Uint32())) },
+		"ppid": own(os.Getppid), "kstack": noStack, "ustack": noStack, "dw_ustack": noStack, "cgroup_path": (*library).cgroupPath,
 		"cpu":      func(*library, script.Expr, []script.Expr) val { return num(cpu()) },
 		"usermode": func(*library, script.Expr, []script.Expr) val { return num(1) },
 		"username": func(*library, script.Expr, []script.Expr) val { return val{s: userName(uint64(os.Getuid()))} },
@@ -65,6 +66,18 @@ func init() {
 }
 
 func nothing(*library, script.Expr, []script.Expr) val { return val{} }
+
+// noStack: jalon's own stack is not what a script asks for.
+func noStack(*library, script.Expr, []script.Expr) val { return val{} }
+
+// cgroupPath is the path of a cgroup by its number.
+func (m *library) cgroupPath(_ script.Expr, args []script.Expr) val {
+	n := m.expr(args[0]).n
+	if m.opts.Cgroup == nil {
+		return val{n: n}
+	}
+	return val{n: n, s: m.opts.Cgroup(n)}
+}
 
 func own(f func() int) func(*library, script.Expr, []script.Expr) val {
 	return func(*library, script.Expr, []script.Expr) val { return num(uint64(f())) }

@@ -21,7 +21,7 @@ func (w *planner) reads(x script.Expr) bool {
 	}
 	switch x := x.(type) {
 	case *script.Ident:
-		return w.isVariable(x) || w.readsWord(x.Name)
+		return w.isVariable(x) || w.readsWord(x.Name) || w.isArgs(x) && w.typeOf(x).Kind == types.Struct
 	case *script.Field:
 		t := w.typeOf(x.X)
 		return w.isArgs(x.X) || t.Kind == types.Pointer || t.Kind == types.Struct && w.reads(x.X)
@@ -29,7 +29,7 @@ func (w *planner) reads(x script.Expr) bool {
 		t := w.typeOf(x.X)
 		return t.Kind == types.Pointer || t.Is(types.Array, types.String) && w.reads(x.X)
 	case *script.Unary:
-		return x.Op == "*" && !w.isArgs(x)
+		return x.Op == "*"
 	case *script.Cast: // of an object to its own type
 		return types.Same(w.typeOf(x), w.typeOf(x.X)) && !scalar(w.typeOf(x)) && w.reads(x.X)
 	case *script.Call:
@@ -62,6 +62,10 @@ func (w *planner) readsCall(x *script.Call) bool {
 // collect makes a field of an expression that reads.
 func (w *planner) collect(x script.Expr) {
 	t := w.typeOf(x)
+	if w.isArgs(x) {
+		w.allArgs(x, t)
+		return
+	}
 	if call, ok := x.(*script.Call); ok {
 		if row := words.Find(call.Name); row.Name == "str" || row.Name == "buf" {
 			w.text(call, row.Name)
@@ -105,6 +109,23 @@ func (w *planner) collect(x script.Expr) {
 		return
 	}
 	w.unknowable(x)
+}
+
+// allArgs collects the struct of the arguments. Its members are in turns of the word.
+func (w *planner) allArgs(x script.Expr, t *types.Type) {
+	outer := w.turn
+	defer func() { w.turn = outer }()
+	for i, f := range t.C.Fields() {
+		ft := types.FromC(f.Type)
+		p, _ := w.memberPlace(&script.Field{X: x, Name: f.Name})
+		w.turn = Turn(outer, i)
+		switch c, ok := p.load(ft); {
+		case scalar(ft) && ok:
+			w.read(x, c, types.IntOf(8, ft.Signed))
+		case ft.Is(types.String, types.Array, types.Struct) && p.name != "" && ft.Size > 0:
+			w.read(x, p.name, ft)
+		}
+	}
 }
 
 // wordOf is the name of the row of a word or function.

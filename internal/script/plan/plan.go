@@ -11,6 +11,7 @@ package plan
 
 import (
 	"fmt"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -20,7 +21,10 @@ import (
 
 // Options is what the plan depends on besides the script.
 type Options struct {
-	Process bool // places of programs are reached in the traced process, not by the kernel
+	Process bool   // places of programs are reached in the traced process, not by the kernel
+	Program string // the file of the process; "" if none is named
+	// Files returns the files that a pattern means; nil: patterns of files are not known.
+	Files func(pattern string) []string
 }
 
 // Site is a probe at one of its places.
@@ -76,14 +80,31 @@ func Sites(p *check.Program, opt Options) ([]*Site, error) {
 			if RunsInJalon(p, pr, pl) {
 				continue
 			}
-			s, errs := siteOf(p, opt, pr, pl)
-			for _, d := range errs {
-				bad = addNew(bad, d)
+			for _, target := range targets(pl, opt) {
+				at := *pl
+				at.Target = target
+				s, errs := siteOf(p, opt, pr, &at)
+				for _, d := range errs {
+					bad = addNew(bad, d)
+				}
+				list = append(list, s)
 			}
-			list = append(list, s)
 		}
 	}
 	return list, bad.Err()
+}
+
+// targets are the files that a place means; otherwise its target.
+func targets(pl *script.Place, opt Options) []string {
+	switch {
+	case pl.Target == "" && pl.Provider.Name == "usdt":
+		return []string{opt.Program}
+	case pl.Provider.User && strings.Contains(pl.Target, "*") && pl.Target != "*" && opt.Files != nil:
+		if files := opt.Files(pl.Target); len(files) > 0 {
+			return files
+		}
+	}
+	return []string{pl.Target}
 }
 
 // addNew adds a diagnostic that is not in the list: the places of a probe have the same expressions.

@@ -8,7 +8,11 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -32,8 +36,9 @@ type Options struct {
 	Pid     int // only this process; 0: none is named
 	IO      session.IO
 	USR1    <-chan struct{} // a value for each SIGUSR1
-	// Warn receives warnings, Log each step; each may be nil.
+	// Warn receives warnings, Log each step; Ready is called when all probes are attached. Each may be nil.
 	Warn, Log func(string)
+	Ready     func()
 	DebugDirs []string
 }
 
@@ -43,6 +48,7 @@ type running struct {
 	program *check.Program
 	machine *interp.Machine
 	held    *heldBack
+	known   bool // whether the probes could be attached is known
 	sites   map[*tracepoint.Tracepoint]*plan.Site
 	sess    *session.Session
 	ctx     context.Context // of what the probes do
@@ -53,7 +59,9 @@ type running struct {
 
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
-	sites, err := plan.Sites(p, plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil)})
+	sites, err := plan.Sites(p, plan.Options{
+		Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -66,7 +74,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		return nil, err
 	}
 	s.held = &heldBack{to: opt.Out}
-	s.opt.Out, s.opt.Names = s.held, names{s}
+	s.opt.Out, s.opt.Names, s.opt.Cgroup = s.held, names{s}, cgroupPath
 	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
 		if err := s.open(tps); err != nil {
 			return nil, err
@@ -78,6 +86,34 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	}
 	s.machine = interp.New(p, s.opt.Options)
 	return s.machine, s.run(ctx)
+}
+
+// programOf is the file of the process.
+func programOf(opt Options) string {
+	if opt.Argv != nil {
+		path, err := exec.LookPath(opt.Argv[0])
+		if err != nil {
+			return ""
+		}
+		return path
+	}
+	if opt.Pid == 0 {
+		return ""
+	}
+	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", opt.Pid))
+	if err != nil {
+		return ""
+	}
+	return path
+}
+
+// matching are the files that a pattern means.
+func matching(pattern string) []string {
+	list, err := filepath.Glob(pattern)
+	if err != nil {
+		return nil
+	}
+	return list
 }
 
 // HasSites reports whether a script has probes at places of programs or of the kernel.
@@ -164,13 +200,18 @@ func (s *running) run(ctx context.Context) error {
 
 // armed is called when all probes are attached, or could not be.
 func (s *running) armed(err error) {
-	if err != nil {
+	first := !s.known
+	s.known = true
+	if err != nil || !first {
 		return
 	}
 	s.machine.Exclusive(func() {
 		s.held.release(func() {
 			if !s.opt.Quiet {
 				s.machine.Attached(s.attached())
+			}
+			if s.opt.Ready != nil {
+				s.opt.Ready()
 			}
 		})
 	})

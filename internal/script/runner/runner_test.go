@@ -107,6 +107,8 @@ func TestSites(t *testing.T) {
 			"3,4,5,3;4;5;6;99\n0\n"},
 		{declared + `uprobe:PROG:handle { $r = (struct req *)arg0; $p = $r->path; if ($r->type != 2) { $p = (char *)0; } @[str($p)] = count(); }`, "@[/path/0]: 1\n@[/path/2]: 1\n@[]: 7\n"},
 		{declared + `uprobe:PROG:handle /arg1 == 1/ { $r = *(struct req *)arg0; print($r.in); print($r.arr); print(buf($r.arr, 4)); print($r.next->len); }`, "{ .a = -1, .b = -3, .c = 1 }\n[1,2,3,4]\n\\x01\\x00\\x00\\x00\n1\n"},
+		{`uprobe:PROG:handle { $a = nsecs; @t[tid] = $a; if (nsecs != $a || nsecs(monotonic) > $a) { printf("two times in one hit\n"); } } uretprobe:PROG:handle { if (nsecs < @t[tid]) { printf("%d %d\n", nsecs, @t[tid]); } @late[nsecs - @t[tid] < 10000000000] = count(); } end { clear(@t); }`, "@late[true]: 9\n"},
+		{declared + `uprobe:PROG:handle /arg1 == 2/ { $r = (struct req *)arg0; printf("%s|%s|%s\n", str($r->path, 4), str($r->path, arg1 + 3), str($r->path)); print(usym(reg("ip"))); print(ustack(raw, 1) == ustack(raw, 1)); }`, "/pa|/pat|/path/2\nhandle\ntrue\n"},
 		{`uprobe:PROG:handle { if (arg1 == 4) { exit(); } @ = count(); } end { printf("end\n"); }`, "end\n@: 4\n"},
 	} {
 		src := strings.ReplaceAll(c.src, "PROG", path)

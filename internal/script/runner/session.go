@@ -4,6 +4,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/session"
@@ -12,7 +13,9 @@ import (
 
 // Sizes of what is recorded at a site.
 const (
-	ringSize    = 4 << 20
+	ringRecords = 64 << 10 // records that a ring has room for
+	leastRing   = 4 << 20
+	mostRing    = 64 << 20
 	stackCopied = 8192
 	stackFrames = 127
 )
@@ -21,7 +24,7 @@ const (
 func (s *running) open(tps []*tracepoint.Tracepoint) error {
 	length := int(s.program.Config.Int("max_strlen"))
 	opt := session.Options{
-		Tracepoints: tps, BufferSize: ringSize, StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
+		Tracepoints: tps, BufferSize: ringSize(tps, length), StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
 		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log, Process: s.opt.Pid != 0 || s.opt.Argv != nil,
 		Kernel: session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps)},
 		NewSink: func(sess *session.Session) drain.Sink {
@@ -39,6 +42,29 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 		s.sess, err = session.Attach(s.opt.Pid, opt)
 	}
 	return err
+}
+
+// ringSize is the size of the ring of a CPU: strings make large records.
+func ringSize(tps []*tracepoint.Tracepoint, length int) int {
+	most := 0
+	for _, tp := range tps {
+		size := 64
+		for _, c := range tp.Collect {
+			size += 16
+			switch c.X.(type) {
+			case *lang.Call, *lang.Repeat:
+				size += length
+			case *lang.Reg:
+				size += 512 // a stack
+			}
+		}
+		most = max(most, size)
+	}
+	size := leastRing
+	for size < most*ringRecords && size < mostRing {
+		size *= 2
+	}
+	return size
 }
 
 // close ends the session, and the program that is to end with the script.
