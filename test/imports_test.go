@@ -83,7 +83,7 @@ var packages = []struct{ path, imports string }{
 	// Machine code.
 	{"backend/regalloc", "ir"},
 	{"backend/amd64", "arch/amd64 backend/regalloc ir maps ring unwind"},
-	{"backend/ebpf", "backend/regalloc ir ring unwind"},
+	{"backend/ebpf", "backend/regalloc ir maps ring unwind"},
 	{"patch", "arch/amd64"},
 	{"debuginfo/tracesite", "debuginfo/elf patch"},
 
@@ -101,9 +101,9 @@ var packages = []struct{ path, imports string }{
 	{"vmtest", ""},
 
 	// The engines.
-	{"engine", "event ir probe ring sema tracepoint"},
+	{"engine", "event ir maps probe ring sema tracepoint"},
 	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/dwarf engine event image ir maps patch probe procdir process ring sema tracepoint"},
-	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event image ir lang patch printk probe procdir ring sema tracepoint"},
+	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event image ir lang maps patch printk probe procdir ring sema tracepoint"},
 	{"engine/uprobes", "engine engine/inproc engine/kernel probe tracepoint"},
 
 	// Events of several engines, in order.

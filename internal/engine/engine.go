@@ -18,6 +18,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -50,6 +51,9 @@ type Engine interface {
 	Sites() int
 	// Rings returns the memory of records, counters and variables; nil before it exists.
 	Rings() *ring.Shared
+	// Maps calls each for the maps of the session that programs of this engine have changed (ir.Map.Shared). The readers are
+	// valid during the call.
+	Maps(each func(name string, r *maps.Reader)) error
 	// Stop ends all hits and undoes all changes. Records and counters can still be read.
 	Stop() error
 	// Close frees the memory and the other resources of the engine.

@@ -68,6 +68,8 @@ var intOps = map[Op]pure{
 	Neg:  func(w uint8, a, _ uint64) uint64 { return low(w, -a) },
 	Not:  func(w uint8, a, _ uint64) uint64 { return low(w, ^a) },
 
+	BitLen: func(_ uint8, a, _ uint64) uint64 { return uint64(bits.Len64(a)) },
+
 	SExt: func(w uint8, a, _ uint64) uint64 { return uint64(signed(w, a)) },
 	ZExt: func(w uint8, a, _ uint64) uint64 { return low(w, a) },
 

@@ -38,6 +38,7 @@ type checker struct {
 	aux   int64  // of the present instruction
 	defs  bitset
 	slots map[Value]int64 // results that are slots, with the number of their map
+	key   uint64          // words of the next key that the block has set
 }
 
 func (c *checker) fail(format string, args ...any) {
@@ -82,7 +83,7 @@ func (c *checker) shape() {
 		}
 	}
 	for id, b := range p.Blocks {
-		c.block = BlockID(id)
+		c.block, c.key = BlockID(id), 0
 		for i := range b.Instrs {
 			if c.err != nil {
 				return
@@ -155,8 +156,10 @@ func (c *checker) maps() {
 	}
 	for n, m := range c.p.Maps {
 		switch {
-		case m.Words < 0 || m.Words > MaxMapWords:
+		case m.Words < 0 || m.Words > MaxMapWords && !m.Cells || m.Words > MaxCellWords:
 			c.err = fmt.Errorf("map %d: %d words of value", n, m.Words)
+		case m.More < 0 || m.More > MaxKeyWords-2 || m.More > 0 && m.Single:
+			c.err = fmt.Errorf("map %d: %d more words of a key", n, m.More)
 		case m.Slots < 1 || m.Slots > MaxMapSlots || m.Slots&(m.Slots-1) != 0:
 			c.err = fmt.Errorf("map %d: %d slots are no power of two up to %d", n, m.Slots, MaxMapSlots)
 		}
@@ -169,9 +172,31 @@ func (c *checker) onMap(i *Instr) {
 		c.fail("there is no map %d", i.Aux)
 		return
 	}
-	if words := c.p.Maps[i.Aux].Words; i.Op.Info().has('i') && (i.Imm < 0 || i.Imm >= int64(words)) {
+	m := &c.p.Maps[i.Aux]
+	if i.Op.Info().has('i') && (i.Imm < 0 || i.Imm >= int64(m.Words)) {
 		c.fail("a value of map %d has no word %d", i.Aux, i.Imm)
 	}
+	if of, ok := cellsOnly[i.Op]; ok && of != m.Cells {
+		c.fail("the cells of map %d: %t", i.Aux, m.Cells)
+	}
+	if i.Op.Info().Result == SlotResult && c.key&m.keyWords() != m.keyWords() {
+		c.fail("words of the key are not set in this block")
+	}
+}
+
+// cellsOnly says of operations whether they need Map.Cells, or must not have it.
+var cellsOnly = map[Op]bool{MapGet: false, MapSet: false, MapCount: true, MapMax: true}
+
+// keyWords is the set of words that KeyWord and KeyText set.
+func (m *Map) keyWords() uint64 { return (1<<m.More - 1) << 2 }
+
+// setsKey notes the words of the key that i sets, n from Imm on.
+func (c *checker) setsKey(i *Instr, n int64) {
+	if n < 1 || n > MaxKeyWords || i.Imm < 2 || i.Imm > MaxKeyWords-n {
+		c.fail("there are no such words of a key")
+		return
+	}
+	c.key |= (1<<n - 1) << i.Imm
 }
 
 // isSlot reports whether v is a slot of a map.
@@ -314,6 +339,8 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 		}
 	},
 	Walk: checkFrames, Intern: checkFrames,
+	KeyWord: func(c *checker, i *Instr) { c.setsKey(i, 1) },
+	KeyText: func(c *checker, i *Instr) { c.setsKey(i, (i.Aux+7)/8) },
 	PutReg: func(c *checker, i *Instr) {
 		switch r := Wide(i.Aux); {
 		case r == nil:

@@ -67,6 +67,7 @@ var factRules = map[Op]func(rw *rewriter, i *Instr, a, b fact) fact{
 	Mul: func(_ *rewriter, i *Instr, a, b fact) fact {
 		return wide(i, fact{cut(a, i) + cut(b, i), a.s + b.s})
 	},
+	BitLen: func(_ *rewriter, _ *Instr, a, _ fact) fact { return unsignedFact(uint8(bits.Len8(a.u))) },
 	SDiv: func(_ *rewriter, i *Instr, a, b fact) fact {
 		if top := 8*i.W - 1; a.u <= top && b.u <= top {
 			return unsignedFact(a.u)

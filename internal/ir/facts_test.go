@@ -27,14 +27,14 @@ func TestFactsHold(t *testing.T) {
 		body = append(body, reserve)
 		for _, i := range b.Instrs {
 			if i.Dst == ir.None || i.Fault != ir.NoBlock {
-				if i.Dst != ir.None {
+				if i.Dst != ir.None || i.Op == ir.KeyWord || i.Op == ir.KeyText {
 					i.Fault = ir.NoBlock
 				} else {
 					continue
 				}
 			}
 			body = append(body, i)
-			if p.Classes[i.Dst] == ir.I64 && i.Op.Info().Result != ir.SlotResult {
+			if i.Dst != ir.None && p.Classes[i.Dst] == ir.I64 && i.Op.Info().Result != ir.SlotResult {
 				body = append(body, ir.Instr{Op: ir.Put, W: 8, Dst: ir.None, A: i.Dst, B: ir.None, Imm: off, Fault: ir.NoBlock})
 				values = append(values, i.Dst)
 				off += 8

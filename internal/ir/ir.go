@@ -65,11 +65,12 @@ const (
 	And
 	Or
 	Xor
-	Shl // the count B is taken modulo 8*W
-	Shr // logical
-	Sar // arithmetic
-	Neg // A only
-	Not // A only
+	Shl    // the count B is taken modulo 8*W
+	Shr    // logical
+	Sar    // arithmetic
+	Neg    // A only
+	Not    // A only
+	BitLen // the number of bits that A (8 bytes) needs as an unsigned number: 0 for 0
 
 	// Extensions: the low W (1, 2, 4) bytes of A to 64 bits.
 	SExt
@@ -158,18 +159,24 @@ const (
 	Ticks
 
 	// Maps outlive a hit and are shared by programs: tables of Program.Maps, of which Aux is the number. A key is two
-	// words, A and B. The result of MapSlot and MapFind is a slot, which only the operations below take (as A, of the
-	// same map), or none: they give 0 for none, and change nothing. A slot has the map's words of value, 0 at first,
-	// and a key is in the map while its slot is shown. Slots are never given to another key.
+	// words, A and B, and those that KeyWord and KeyText have set in the same block before (Map.More). The result of MapSlot
+	// and MapFind is a slot, which only the operations below take (as A, of the same map), or none: they give 0 for none, and
+	// change nothing. A slot has the map's words of value, 0 at first, and a key is in the map while its slot is shown.
+	// Slots are never given to another key.
+	KeyWord // word Imm (from 2 on) of the next key = A
+	KeyText // words from Imm (from 2 on) of the next key, as many as Aux bytes need = the string at A, up to a zero or Aux bytes, and zeros. Fault edge if one of these bytes cannot be read
 	MapSlot // the slot of the key; a new one (not shown) if the key has no slot yet. If the map has no room, the result is none, and that is counted
 	MapFind // the slot of the key if it is shown
 	MapHas  // 1 if A is a slot, 0 if it is none
 	MapSeen // 1 if slot A is shown
-	MapGet  // word Imm of slot A
+	MapGet  // word Imm of slot A. Not with Map.Cells, as the next
 	MapSet  // word Imm of slot A = B
 	MapAdd  // word Imm of slot A += B, indivisibly: no other thread's addition is lost
 	MapShow // the key of slot A is in the map from now on
 	MapHide // it is no longer
+	// Only with Map.Cells:
+	MapCount // word B of slot A += 1, indivisibly, if there is a word B
+	MapMax   // word Imm of slot A = the larger of itself and B, as unsigned numbers, indivisibly
 
 	// Kernel engine only. A site may have two programs that run one after the other on one CPU: the first
 	// gives a word, the second takes it.
@@ -193,6 +200,9 @@ const (
 	MaxMaps     = 16
 	MaxMapWords = 29
 	MaxMapSlots = 1 << 24
+	// MaxCellWords is MaxMapWords with Map.Cells, MaxKeyWords how many words a key has at most.
+	MaxCellWords = 4096
+	MaxKeyWords  = 20
 	// MaxVars is how many variables a session can have.
 	MaxVars = 4096
 	// CounterLost is the counter that a Reserve without room counts in.
@@ -281,7 +291,14 @@ type Program struct {
 
 // Map describes a table that outlives a hit.
 type Map struct {
-	Name  string // for listings
+	Name  string // for listings, and with Shared
 	Words int    // of the value of a key
 	Slots int    // keys that it has room for, about: a power of two
+	More  int    // words of a key, beside the first two
+	// Single: the map has one element, whatever A and B are.
+	Single bool
+	// Cells: words of a value are only added to, or made larger. Then each CPU has its own, and a reader puts them together.
+	Cells bool
+	// Shared: it is the map of all programs of the session that have a shared map of this name.
+	Shared bool
 }

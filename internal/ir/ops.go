@@ -103,23 +103,24 @@ var Ops = [NumOps]OpInfo{
 	Ctx: {Name: "ctx", Result: IntResult, Widths: w1248, Pure: true, Signed: true, form: "i"},
 	Env: {Name: "env", Result: IntResult, Widths: noWidth, Pure: true, form: "e"},
 
-	Add:  lowBytes(binary("add", true)),
-	Sub:  lowBytes(binary("sub", false)),
-	Mul:  lowBytes(binary("mul", true)),
-	SDiv: binary("sdiv", false),
-	UDiv: binary("udiv", false),
-	SRem: binary("srem", false),
-	URem: binary("urem", false),
-	And:  lowBytes(binary("and", true)),
-	Or:   lowBytes(binary("or", true)),
-	Xor:  lowBytes(binary("xor", true)),
-	Shl:  shift("shl"),
-	Shr:  shift("shr"),
-	Sar:  shift("sar"),
-	Neg:  lowBytes(unary("neg", w48)),
-	Not:  lowBytes(unary("not", w48)),
-	SExt: unary("sext", w124),
-	ZExt: unary("zext", w124),
+	Add:    lowBytes(binary("add", true)),
+	Sub:    lowBytes(binary("sub", false)),
+	Mul:    lowBytes(binary("mul", true)),
+	SDiv:   binary("sdiv", false),
+	UDiv:   binary("udiv", false),
+	SRem:   binary("srem", false),
+	URem:   binary("urem", false),
+	And:    lowBytes(binary("and", true)),
+	Or:     lowBytes(binary("or", true)),
+	Xor:    lowBytes(binary("xor", true)),
+	Shl:    shift("shl"),
+	Shr:    shift("shr"),
+	Sar:    shift("sar"),
+	Neg:    lowBytes(unary("neg", w48)),
+	Not:    lowBytes(unary("not", w48)),
+	BitLen: unary("bitlen", 1<<8),
+	SExt:   unary("sext", w124),
+	ZExt:   unary("zext", w124),
 
 	Eq:  compare("eq", true, Ne, false),
 	Ne:  compare("ne", true, Eq, false),
@@ -175,6 +176,8 @@ var Ops = [NumOps]OpInfo{
 
 	Ticks: {Name: "ticks", Result: IntResult, Widths: noWidth, Pure: true},
 
+	KeyWord: {Name: "keyword", A: IntOperand, Widths: noWidth, form: "ia"},
+	KeyText: {Name: "keytext", A: IntOperand, Reads: true, MayFault: true, Widths: noWidth, form: "ian"},
 	MapSlot: {Name: "mapslot", A: IntOperand, B: IntOperand, Result: SlotResult, Effect: true, Widths: noWidth, form: "nab"},
 	MapFind: {Name: "mapfind", A: IntOperand, B: IntOperand, Result: SlotResult, Volatile: true, Widths: noWidth, form: "nab"},
 	MapHas:  {Name: "maphas", A: SlotOperand, Result: IntResult, Volatile: true, Widths: noWidth, form: "na"},
@@ -184,6 +187,9 @@ var Ops = [NumOps]OpInfo{
 	MapAdd:  {Name: "mapadd", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "naib"},
 	MapShow: {Name: "mapshow", A: SlotOperand, Widths: noWidth, form: "na"},
 	MapHide: {Name: "maphide", A: SlotOperand, Widths: noWidth, form: "na"},
+
+	MapCount: {Name: "mapcount", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "nab"},
+	MapMax:   {Name: "mapmax", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "naib"},
 
 	Give:   {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
 	Take:   {Name: "take", Result: IntResult, Effect: true, Widths: noWidth},
@@ -229,7 +235,7 @@ func (o Op) Info() *OpInfo {
 // HasEffect reports whether o changes something beside its result, faults apart.
 func (o Op) HasEffect() bool { return o.Info().Result == NoResult || o.Info().Effect }
 
-// OnMap reports whether o is an operation on a map.
+// OnMap reports whether o is an operation on a map of the program; KeyWord and KeyText are not.
 func (o Op) OnMap() bool { i := o.Info(); return i.Result == SlotResult || i.A == SlotOperand }
 
 // HasSlot reports whether o writes to the record, from offset Imm on.

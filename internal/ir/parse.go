@@ -103,10 +103,34 @@ func (ps *parser) declareMap() error {
 			return fmt.Errorf("%d is no number of a map here", n)
 		}
 	}
+	if err := ps.traits(&m); err != nil {
+		return err
+	}
 	name, err := ps.quoted()
 	m.Name = name
 	ps.p.Maps = append(ps.p.Maps, m)
 	return ps.finish(err)
+}
+
+// traits reads the words of Map.traits.
+func (ps *parser) traits(m *Map) error {
+	for ps.peekWord() != "" {
+		word := ps.word()
+		if word == "more" {
+			n, err := ps.number()
+			if err != nil || n < 0 || n > MaxKeyWords {
+				return fmt.Errorf("%d words of a key", n)
+			}
+			m.More = int(n)
+			continue
+		}
+		at := slices.Index(mapFlags[:], word)
+		if at < 0 {
+			return ps.want("the name of the map")
+		}
+		*m.flags()[at] = true
+	}
+	return nil
 }
 
 // label reads "b3(v1, v2:f64): ; note".

@@ -8,7 +8,7 @@ import "math"
 func addressPass(p *Program) bool {
 	rw := newRewriter(p)
 	return rw.run(func(i Instr) {
-		for i.Op.Info().Reads && !i.Op.Info().Record {
+		for i.Op.Info().has('p') {
 			d := rw.def(i.A)
 			if d.Op != Add || d.W != 8 {
 				break

@@ -29,7 +29,7 @@ type cseKey struct {
 
 func (c *cse) instr(i Instr) {
 	info := i.Op.Info()
-	if !info.Pure && (!info.Reads || info.Record) {
+	if i.Dst == None || !info.Pure && !info.Reads {
 		c.keep(i)
 		return
 	}

@@ -45,7 +45,7 @@ func (p *Program) String() string {
 		fmt.Fprintf(&w, "program %s\n", strconv.Quote(p.Name))
 	}
 	for n, m := range p.Maps {
-		fmt.Fprintf(&w, "map %d words %d slots %d %s\n", n, m.Words, m.Slots, strconv.Quote(m.Name))
+		fmt.Fprintf(&w, "map %d words %d slots %d %s%s\n", n, m.Words, m.Slots, m.traits(), strconv.Quote(m.Name))
 	}
 	for id, b := range p.Blocks {
 		if b == nil {
@@ -60,6 +60,23 @@ func (p *Program) String() string {
 	}
 	return w.String()
 }
+
+// traits are the words for the fields of a map that are mostly zero.
+func (m *Map) traits() (s string) {
+	if m.More > 0 {
+		s = fmt.Sprintf("more %d ", m.More)
+	}
+	for n, on := range m.flags() {
+		if *on {
+			s += mapFlags[n] + " "
+		}
+	}
+	return s
+}
+
+var mapFlags = [...]string{"single", "cells", "shared"}
+
+func (m *Map) flags() [len(mapFlags)]*bool { return [...]*bool{&m.Single, &m.Cells, &m.Shared} }
 
 // noteString writes a note so that it stays one line and is read back alike.
 func noteString(note string) string {

@@ -23,8 +23,11 @@ func (r *Reader) Used(from, n uint64) (used uint64) {
 }
 
 // Compact gives back all slots but those of shown keys for which needed is true. It returns how many are taken then. The caller makes
-// sure that no hit program runs.
-func (r *Reader) Compact(needed func(key [2]uint64) bool) (used int) {
+// sure that no hit program runs. The table has no cells.
+func (r *Reader) Compact(needed func(key []uint64) bool) (used int) {
+	if r.shape.Sets > 0 || r.shape.Single {
+		panic("BUG: maps: slots with cells do not move")
+	}
 	var list []Entry
 	for e := range r.Entries() {
 		if e.Shown && needed(e.Key) {
@@ -49,18 +52,18 @@ func (r *Reader) Compact(needed func(key [2]uint64) bool) (used int) {
 
 // insert enters a key; false: there is no room, or it is there.
 func (r *Reader) insert(e Entry) bool {
-	hash := Hash(e.Key[0], e.Key[1])
+	hash := Hash(e.Key...)
 	for i := range uint64(Window) {
 		at := r.slot(r.shape.Index(hash) + i)
 		tag := atomic.LoadUint64(r.word(at + Tag))
 		if tag == 0 {
-			for n, v := range slices.Concat(e.Key[:], e.Value) {
+			for n, v := range slices.Concat(e.Key, e.Value) {
 				atomic.StoreUint64(r.word(at+Key+8*uint64(n)), v)
 			}
 			atomic.StoreUint64(r.word(at+Tag), hash&^StateMask|Shown)
 			return true
 		}
-		if tag == hash&^StateMask|Shown && *r.word(at + Key) == e.Key[0] && *r.word(at + Key + 8) == e.Key[1] {
+		if tag == hash&^StateMask|Shown && slices.Equal(r.load(at+Key, len(e.Key)), e.Key) {
 			return false
 		}
 	}

@@ -34,25 +34,25 @@ func TestCompact(t *testing.T) {
 		reader := NewReader(m.shape, m.mem)
 		before := map[[2]uint64]uint64{}
 		for e := range reader.Entries() {
-			if e.Shown && before[e.Key] == 0 {
-				before[e.Key] = e.Value[0]
+			if e.Shown && before[[2]uint64(e.Key)] == 0 {
+				before[[2]uint64(e.Key)] = e.Value[0]
 			}
 			if r.Intn(3) == 0 {
-				reader.hide(e.Key)
-				delete(before, e.Key)
+				reader.hide([2]uint64(e.Key))
+				delete(before, [2]uint64(e.Key))
 			}
 		}
-		needed := func(k [2]uint64) bool { return k[0]&0x10 == 0 }
+		needed := func(k []uint64) bool { return k[0]&0x10 == 0 }
 		used := reader.Compact(needed)
 		n := 0
 		for e := range reader.Entries() {
-			if n++; !e.Shown || !needed(e.Key) || e.Value[0] != before[e.Key] {
-				t.Fatalf("%+v, before %d", e, before[e.Key])
+			if n++; !e.Shown || !needed(e.Key) || e.Value[0] != before[[2]uint64(e.Key)] {
+				t.Fatalf("%+v, before %d", e, before[[2]uint64(e.Key)])
 			}
 		}
 		want := 0
 		for k := range before {
-			if needed(k) {
+			if needed(k[:]) {
 				want++
 			}
 		}
@@ -70,14 +70,14 @@ func TestCompact(t *testing.T) {
 		}
 		old := map[[2]uint64]uint64{}
 		for e := range reader.Entries() {
-			old[e.Key] = e.Value[0]
+			old[[2]uint64(e.Key)] = e.Value[0]
 		}
 		w := &writer{m: m, key: [2]uint64{uint64(r.Intn(60)) << 4, 7}}
 		for w.start(); !w.done; {
 			w.run()
 		}
 		for e := range reader.Entries() {
-			if e.Key == w.key && !w.noRoom && e.Value[0] != old[w.key]+1 {
+			if [2]uint64(e.Key) == w.key && !w.noRoom && e.Value[0] != old[w.key]+1 {
 				t.Fatalf("%#x has %d after %d", e.Key, e.Value[0], old[w.key])
 			}
 		}

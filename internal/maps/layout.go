@@ -1,22 +1,27 @@
 // Package maps defines the tables that hit programs keep from one hit to the next, in memory that the code at the sites,
-// jalon and (later) programs in the kernel share. This file has the layout and the protocol.
+// jalon and programs in the kernel write to. This file has the layout and the protocol.
 //
 // Import rule: maps imports nothing of jalon.
 package maps
 
 import "math/bits"
 
-// A table, in memory that is zero at first:
+// A table, in memory that is zero at first and aligned to Align:
 //
 //	+0           u64 keys for which there was no room (writers, atomic)
-//	+HeaderSize  slots, Stride bytes each: Slots, and Window-1 more
+//	+HeaderSize  slots, Stride bytes each: Slots, and Window-1 more; with Single one
+//	+CellsAt     sets of cells: Sets, SetStride bytes each
 //
 // A slot:
 //
-//	+0   u64 tag: 0 if the slot is free; otherwise the upper 62 bits of the key's hash, and the state in the low 2 bits
-//	+8   u64 the first word of the key
-//	+16  u64 the second
-//	+24  words of the value
+//	+0       u64 tag: 0 if the slot is free; otherwise the upper 62 bits of the key's hash, and the state in the low 2 bits
+//	+8       the words of the key: 2 + More; with Single none
+//	+Value   without cells, words of the value
+//
+// With cells, each set has a cell for each slot, in the order of the slots and at the same distance: the words of a value
+// as one kind of writer on one CPU has changed them. A reader adds them up, or takes the largest. In a process the first half
+// of the sets is for threads that write in restartable sequences, the other half for those that write with a lock;
+// programs of the kernel have one set a CPU, and write with a lock, since others interrupt them there.
 //
 // The slot of a key is one of the Window slots from Index on. Slots are taken in order and are never freed or given to
 // another key, so a slot that was found is that of its key as long as the table exists. A key that is deleted keeps its
@@ -34,7 +39,8 @@ import "math/bits"
 // To insert a key, where 2 finds a free slot:
 //
 //  6. lock cmpxchg tag: 0 -> hash | Claimed. If it fails, go to 1, with the first slot of the window: another
-//     thread has taken the slot, so all together make progress. From here to 8 the slot is of no use for
+//     thread has taken the slot, so all together make progress. (Programs of the kernel, which must end, go on with the
+//     next slot instead; the same key may then have a second slot, as below.) From here to 8 the slot is of no use for
 //     anything else. A thread that ends in between, or leaves by longjmp from a signal handler, loses one slot: nothing waits
 //     for it. Another thread that inserts the same key meanwhile does not wait either: it takes a further slot of the
 //     window. The key then has two slots. From 8 on all writers use the first one, and what was written to the other one
@@ -47,6 +53,8 @@ import "math/bits"
 // constant since 8, so two threads that do this at the same time leave one of the two results. Words of a value are
 // loaded and stored whole, each by itself: a value of several words belongs to one writer at a time.
 //
+// The only slot of a table with Single needs no search, and its tag is 0 or Shown.
+//
 // No step waits for another thread, and every state between two steps is one that other threads can meet for ever:
 // writers may be killed anywhere. The contents may be anything, since the traced program can write there: the code
 // looks at Window slots from an index that is masked, and never follows what it has read.
@@ -57,12 +65,13 @@ const (
 	HeaderSize = 64
 	Full       = 0
 
-	Tag   = 0
-	Key   = 8
-	Value = 24
+	Tag = 0
+	Key = 8
 
 	// Window is how many slots a key may be in.
 	Window = 16
+	// Align is the distance between memory that different CPUs write to: processors fetch pairs of lines.
+	Align = 128
 )
 
 // The states of a slot, in the low bits of its tag.
@@ -79,20 +88,66 @@ const (
 	Factor1 = 0xc2b2ae3d27d4eb4f
 )
 
+// HashFold is how far the hash is shifted and mixed with itself before a further word.
+const HashFold = 32
+
 // Hash is the hash of a key. Its upper bits choose the slot.
-func Hash(k0, k1 uint64) uint64 { return k0*Factor0 + k1*Factor1 }
+func Hash(key ...uint64) uint64 {
+	h := key[0]*Factor0 + key[1]*Factor1
+	for _, w := range key[2:] {
+		h = (h ^ h>>HashFold + w) * Factor0
+	}
+	return h
+}
 
 // Shape is the form of a table.
 type Shape struct {
-	Slots int // a power of two
-	Words int // of a value
+	Slots  int  // a power of two
+	Words  int  // of a value
+	More   int  // words of a key, beside the first two
+	Single bool // one slot, without key
+	Sets   int  // of cells; 0: the values are in the slots
 }
 
-// Stride is the distance of slots: a power of two.
-func (s Shape) Stride() uint64 { return 1 << bits.Len64(uint64(Value+8*s.Words)-1) }
+// KeyWords is the number of words of a key.
+func (s Shape) KeyWords() int {
+	if s.Single {
+		return 0
+	}
+	return 2 + s.More
+}
+
+// Value is the offset of the value in a slot, or in a cell.
+func (s Shape) Value() int {
+	if s.Sets > 0 {
+		return 0
+	}
+	return Key + 8*s.KeyWords()
+}
+
+// Stride is the distance of slots, and of cells: a power of two.
+func (s Shape) Stride() uint64 {
+	return 1 << bits.Len64(uint64(max(Key+8*s.KeyWords(), s.Value()+8*s.Words))-1)
+}
+
+// Count is the number of slots.
+func (s Shape) Count() int {
+	if s.Single {
+		return 1
+	}
+	return s.Slots + Window - 1
+}
+
+func aligned(n uint64) uint64 { return (n + Align - 1) &^ (Align - 1) }
+
+// CellsAt is where the cells begin.
+func (s Shape) CellsAt() uint64 { return aligned(HeaderSize + uint64(s.Count())*s.Stride()) }
+
+// SetStride is the distance of the sets of cells.
+func (s Shape) SetStride() uint64 { return aligned(uint64(s.Count()) * s.Stride()) }
 
 // Bytes is the size of the table.
-func (s Shape) Bytes() uint64 { return HeaderSize + uint64(s.Slots+Window-1)*s.Stride() }
+func (s Shape) Bytes() uint64 { return s.CellsAt() + uint64(s.Sets)*s.SetStride() }
 
 // IndexShift is how far a hash is shifted right to give the index; 64: the index is 0.
 func (s Shape) IndexShift() int { return 64 - bits.TrailingZeros64(uint64(s.Slots)) }

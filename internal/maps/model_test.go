@@ -66,7 +66,7 @@ func (w *writer) run() {
 		*tag = hash&^StateMask | Hidden
 		w.step = 6
 	case 6:
-		*w.m.word(w.m.at(w.i) + Value) += 1
+		*w.m.word(w.m.at(w.i) + uint64(w.m.shape.Value())) += 1
 		w.step = 7
 	case 7:
 		*tag |= 1
@@ -125,10 +125,10 @@ func TestModel(t *testing.T) {
 		got := map[[2]uint64]uint64{}
 		slots := map[[2]uint64]int{}
 		for e := range NewReader(m.shape, m.mem).Entries() {
-			if got[e.Key] += e.Value[0]; e.Key[1] != 7 {
+			if got[[2]uint64(e.Key)] += e.Value[0]; e.Key[1] != 7 {
 				t.Fatalf("a slot of key %#x, which no writer has", e.Key)
 			}
-			if slots[e.Key]++; slots[e.Key] == 2 {
+			if slots[[2]uint64(e.Key)]++; slots[[2]uint64(e.Key)] == 2 {
 				doubled++
 			}
 		}
@@ -146,11 +146,11 @@ func TestModel(t *testing.T) {
 
 // TestShape: the slots of all windows lie in the table, and slots have room for key and value.
 func TestShape(t *testing.T) {
-	for _, s := range []Shape{{1, 0}, {1, 1}, {8, 5}, {1 << 16, 29}} {
-		if s.Stride() < uint64(Value+8*s.Words) || s.Stride()&(s.Stride()-1) != 0 {
+	for _, s := range []Shape{{Slots: 1}, {Slots: 1, Words: 1}, {Slots: 8, Words: 5}, {Slots: 1 << 16, Words: 29}, {Slots: 8, Words: 66, More: 5, Sets: 3}, {Slots: 1, Words: 1, Single: true, Sets: 4}} {
+		if s.Stride() < uint64(s.Value()+8*s.Words) || s.Stride()&(s.Stride()-1) != 0 {
 			t.Errorf("%+v: slots are %d bytes apart", s, s.Stride())
 		}
-		if last := s.Index(^uint64(0)) + Window - 1; HeaderSize+(last+1)*s.Stride() != s.Bytes() {
+		if last := s.Index(^uint64(0)) + Window - 1; !s.Single && (HeaderSize+(last+1)*s.Stride() > s.CellsAt() || (last+1)*s.Stride() > s.SetStride()) || s.CellsAt()+uint64(s.Sets)*s.SetStride() != s.Bytes() {
 			t.Errorf("%+v: the last slot is %d, the table has %d bytes", s, last, s.Bytes())
 		}
 	}

@@ -17,14 +17,15 @@ func NewReader(s Shape, mem []byte) *Reader { return &Reader{s, mem[:s.Bytes()]}
 
 // Entry is a key of the map with its value. Words of a value that is being written may be of different times.
 type Entry struct {
-	Key   [2]uint64
-	Value []uint64
+	Key   []uint64
+	Value []uint64 // without cells
 	Shown bool
+	slot  uint64
 }
 
 func (r *Reader) word(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&r.mem[off])) }
 
-func (r *Reader) slots() uint64 { return uint64(r.shape.Slots + Window - 1) }
+func (r *Reader) slots() uint64 { return uint64(r.shape.Count()) }
 
 func (r *Reader) slot(i uint64) uint64 { return HeaderSize + i*r.shape.Stride() }
 
@@ -37,21 +38,47 @@ func (r *Reader) Entries() iter.Seq[Entry] {
 		for i := range r.slots() {
 			at := r.slot(i)
 			tag := atomic.LoadUint64(r.word(at + Tag))
-			if tag&StateMask < Hidden {
+			if tag&StateMask < Hidden && !r.shape.Single {
 				continue
 			}
-			e := Entry{Shown: tag&StateMask == Shown, Value: make([]uint64, r.shape.Words)}
-			for n := range e.Key {
-				e.Key[n] = atomic.LoadUint64(r.word(at + Key + 8*uint64(n)))
-			}
-			for n := range e.Value {
-				e.Value[n] = atomic.LoadUint64(r.word(at + Value + 8*uint64(n)))
+			e := Entry{Shown: tag&StateMask == Shown, Key: r.load(at+Key, r.shape.KeyWords()), slot: i}
+			if r.shape.Sets == 0 {
+				e.Value = r.load(at+uint64(r.shape.Value()), r.shape.Words)
 			}
 			if !yield(e) {
 				return
 			}
 		}
 	}
+}
+
+// load loads n words.
+func (r *Reader) load(off uint64, n int) []uint64 {
+	words := make([]uint64, n)
+	for i := range words {
+		words[i] = atomic.LoadUint64(r.word(off + 8*uint64(i)))
+	}
+	return words
+}
+
+// Cell is what one set has for an entry.
+func (r *Reader) Cell(e *Entry, set int) []uint64 {
+	return r.load(r.shape.CellsAt()+uint64(set)*r.shape.SetStride()+e.slot*r.shape.Stride(), r.shape.Words)
+}
+
+// Sum is the value of an entry with cells: words up to sums are added up, of the others it is the largest.
+func (r *Reader) Sum(e *Entry, sums int) []uint64 {
+	total := make([]uint64, r.shape.Words)
+	for set := range r.shape.Sets {
+		for n, v := range r.Cell(e, set) {
+			if n < sums {
+				total[n] += v
+			} else {
+				total[n] = max(total[n], v)
+			}
+		}
+	}
+	return total
 }
 
 // Shown counts the keys that are in the map.

@@ -90,6 +90,7 @@ func init() {
 
 		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, at most limit bytes of it", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
 		{Name: "@entry", Form: Function, Call: "@entry(x)", Type: "as x", Doc: "at the returns of a process's functions, the value that x had when the function was entered: a number or pointer", inProcess: &lowering{call: (*checker).entryCall}},
+		{Name: "@map", Form: Function, Call: `@map("NAME", key...)`, Type: "long", Doc: "in scripts, the number that a map has for a key; 0: it has none", inProcess: &lowering{call: readCall}, inKernel: &lowering{call: readCall}},
 		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the hit's CPU", inKernel: &lowering{call: (*checker).thisCPU}},
 		{Name: "per_cpu", Form: Function, Call: "per_cpu(x, n)", Type: "as x", Doc: "the per-CPU variable x of CPU n", inKernel: &lowering{call: (*checker).perCPU}},
 		{Name: "kaddr", Form: Function, Call: `kaddr("symbol")`, Type: "unsigned long", Doc: "the address of a kernel symbol", inKernel: &lowering{call: (*checker).kaddr}},

@@ -9,7 +9,8 @@
 //     tree.go has the nodes. checker goes down the syntax tree; it uses parts
 //     with their own files, each of which uses only those before it: report, site (what can
 //     be read at the place), conversions, class, operators, lookup (names), members, containers.
-//     collect*.go plans the fields.
+//     collect*.go plans the fields, actions.go the changes of maps (maps.go declares them: the
+//     contract with scripts).
 //   - lower: emits IR. Faults are edges: to "count, taken as false" in a condition, to the
 //     field's status byte in a collect list. lower_emit.go and location.go need no tree
 //     (emitter); lower_value.go, lower_cond.go and place.go emit values and places (values);

@@ -32,7 +32,7 @@ func newLowerer(in *Input) *lowerer {
 	return &lowerer{emitter: em, values: &values{em}, decisions: &decisions{em}}
 }
 
-func lower(in *Input, need *pairs, cond expr, plans []*plan) *Output {
+func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Output {
 	l := newLowerer(in)
 	if in.Kernel != nil {
 		l.filters()
@@ -51,6 +51,10 @@ func lower(in *Input, need *pairs, cond expr, plans []*plan) *Output {
 	}
 	if in.Kernel != nil && in.Kernel.Self != 0 {
 		l.leaveSelf(in.Kernel.Self)
+	}
+	if l.actions(acts); in.NoRecord {
+		l.b.Exit()
+		return l.output(nil)
 	}
 	l.reserve(plans)
 	comm := slotID(0)

@@ -13,8 +13,9 @@ type emitter struct {
 	b      *ir.Builder
 	frame  int64 // the register that the CFA rule counts from: slots there are readable; -1: none
 	params map[ir.BlockID]int
-	traps  *traps // of the field in work, or of the condition
-	pair   paired // the entry of the call, at a return
+	traps  *traps           // of the field in work, or of the condition
+	pair   paired           // the entry of the call, at a return
+	tables map[string]int64 // numbers of the session's maps
 }
 
 func (em *emitter) env(number int64) ir.Value {

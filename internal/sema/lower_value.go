@@ -56,6 +56,8 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.elapsed(e)
 	case *keptExpr:
 		return vs.keptValue(e)
+	case *mapExpr:
+		return vs.mapRead(e)
 	case *dynamicSize:
 		_, n := vs.dynamicParts(e.x)
 		return n

@@ -16,6 +16,12 @@ type Input struct {
 	Cond    *lang.Condition // nil: every hit is recorded
 	Collect []lang.Collect  // may be empty: the record is its header
 
+	// Actions are the changes of maps. Maps are those that expressions read, by @map("NAME", key...).
+	Actions []Action
+	Maps    []*Map
+	// NoRecord: hits leave no record, only what the actions change.
+	NoRecord bool
+
 	// Bias is the load bias of the module: run-time address = vaddr + Bias.
 	Bias uint64
 	// TLSOffset gives the offset of the module's TLS block from the thread
@@ -166,6 +172,7 @@ type Output struct {
 	Entry    *ir.Program // for the function's entry, which keeps what Program needs of it; nil: nothing
 	Schema   event.Schema
 	Warnings []*lang.Diagnostic
+	Actions  []ActionTypes // of Input.Actions
 }
 
 // Compile checks and lowers the condition and the collect list of one site.
@@ -180,8 +187,9 @@ func Compile(in *Input) (*Output, error) {
 		c.inCond = false
 	}
 	var fields []*plan
+	var acts []*action
 	if k := in.Kernel; k == nil || !k.Give && !k.Gate {
-		fields = c.collect(in.Collect)
+		fields, acts = c.collect(in.Collect), checkActions(c.checker, in.Actions)
 	}
 	if len(c.errs) > 0 {
 		return nil, c.errs
@@ -190,11 +198,11 @@ func Compile(in *Input) (*Output, error) {
 	if c.pairs.used() {
 		entry = lowerEntry(in.Exit.Pair, c.pairs)
 	}
-	out := lower(in, c.pairs, cond, fields)
+	out := lower(in, c.pairs, cond, acts, fields)
 	if d := c.tooLarge(out, fields); d != nil {
 		return nil, lang.Diagnostics{d}
 	}
-	out.Entry, out.Warnings = entry, c.warnings
+	out.Entry, out.Warnings, out.Actions = entry, c.warnings, typesOf(acts)
 	return out, nil
 }
 

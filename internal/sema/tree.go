@@ -182,6 +182,12 @@ type (
 		typed
 		n int
 	}
+	// mapExpr is @map(...): what a map has for a key.
+	mapExpr struct {
+		typed
+		m   *Map
+		key []keyExpr
+	}
 	// voidExpr is (void)x.
 	voidExpr struct {
 		typed

@@ -39,9 +39,11 @@ type analysis struct {
 	regReads  regSet // program registers that the program reads (general and xmm)
 	readFlags bool
 	reserves  int
-	sizes     map[int64]bool // sizes of the Reserves
-	guarded   bool           // some access may fault
-	ticks     bool           // the time stamp counter is read beside the records' stamps
+	sizes     map[int64]bool    // sizes of the Reserves
+	guarded   bool              // some access may fault
+	keyWords  int               // words of keys that are in the frame
+	always    map[ir.Value]bool // slots that are never none
+	ticks     bool              // the time stamp counter is read beside the records' stamps
 }
 
 func analyse(p *ir.Program) *analysis {
@@ -51,7 +53,7 @@ func analyse(p *ir.Program) *analysis {
 		effect: make([]bool, len(p.Blocks)), behind: make([]bool, len(p.Blocks)),
 		def: make([]defSite, len(p.Classes)), uses: make([]int, len(p.Classes)),
 		folded: make([]bool, len(p.Classes)), dead: make([]bool, len(p.Classes)),
-		modes: map[*ir.Instr]amode{}, sizes: map[int64]bool{},
+		modes: map[*ir.Instr]amode{}, sizes: map[int64]bool{}, always: map[ir.Value]bool{},
 	}
 	an.scan()
 	an.markDead()
@@ -97,7 +99,15 @@ func (an *analysis) scanInstr(b ir.BlockID, idx int, in *ir.Instr) {
 		an.def[in.Dst] = defSite{b, idx}
 	}
 	in.Uses(func(v *ir.Value) { an.uses[*v]++ })
-	if in.Op == ir.StrEq || in.Op == ir.CopyStr {
+	switch {
+	case in.Op == ir.KeyWord:
+		an.keyWords = max(an.keyWords, int(in.Imm)+1-2)
+	case in.Op == ir.KeyText:
+		an.keyWords = max(an.keyWords, int(in.Imm+(in.Aux+7)/8)-2)
+	case in.Op == ir.MapSlot && an.p.Maps[in.Aux].Single:
+		an.always[in.Dst] = true
+	}
+	if in.Op == ir.StrEq || in.Op == ir.CopyStr || in.Op == ir.KeyText {
 		an.guarded = true // read by words, which may reach past the string
 	}
 	if info := in.Op.Info(); info.Reads && !info.MayFault {

@@ -101,6 +101,7 @@ var encodings = []struct {
 	{func(a *asm) { a.vextract(atIdx(RSP, R9, 2, -8), 9) }, "c4237d194c4cf801", "vextractf128 $0x1,%ymm9,-0x8(%rsp,%r9,2)"},
 	{func(a *asm) { a.vextract(ripTo(fixed(0x401000)), 8) }, "c4637d1905f60f000001", "vextractf128 $0x1,%ymm8,0xff6(%rip)"},
 	{func(a *asm) { a.rm(iBSF, 8, RAX, rmReg(RDX), 0) }, "480fbcc2", "bsf %rdx,%rax"},
+	{func(a *asm) { a.rm(iBSR, 8, RAX, rmReg(RDX), 0) }, "480fbdc2", "bsr %rdx,%rax"},
 	{func(a *asm) { a.movImm(R9, 5) }, "41b905000000", "mov $0x5,%r9d"},
 	{func(a *asm) { a.movImm(RAX, -5) }, "48c7c0fbffffff", "mov $0xfffffffffffffffb,%rax"},
 	{func(a *asm) { a.movImm(R11, 1<<40) }, "49bb0000000000010000", "movabs $0x10000000000,%r11"},

@@ -36,16 +36,16 @@ const (
 	siteOff     = 96
 
 	offMem    = 0x1000
-	offMaps   = 0xf000 // the tables before each case
-	mapsSize  = 2336
+	offMaps   = 0x1f0000 // the tables before each case
+	mapsSize  = 18944
 	mapsAt    = 0xe0000 // of the shared memory
 	offIn     = 0x10000
 	offOut    = 0x200000
-	offFaults = 0x900000
-	offCode   = 0xC00000
+	offFaults = 0x1200000
+	offCode   = 0x1500000
 	codeSize  = 0x800000
-	offShared = 0x1400000
-	shmSize   = 0x1D02000
+	offShared = 0x1D00000
+	shmSize   = 0x2602000
 
 	coldPart      = 0x500000 // of the code's memory: for cold sections
 	constantsRoom = 64       // the end of it: Config.Constants
@@ -203,41 +203,26 @@ func (e *executor) setMaps(m eval.Maps, full bool) {
 	image := e.shm[offMaps : offMaps+mapsSize]
 	clear(image)
 	for n, tab := range execMaps(0) {
-		put := func(at uint64, v uint64) { binary.LittleEndian.PutUint64(image[tab.Addr+maps.HeaderSize+at:], v) }
-		used := map[uint64]bool{}
-		for k, s := range m[n] {
-			h := maps.Hash(k[0], k[1])
-			i := tab.Index(h)
-			for used[i] {
-				i++
+		tab.Fill(image[tab.Addr:], full, func(add func(key []uint64, shown bool, value []uint64)) {
+			for k, s := range m[n] {
+				add(k[:tab.KeyWords()], s.Shown, s.Words)
 			}
-			used[i] = true
-			at := i * tab.Stride()
-			if s.Shown {
-				put(at+maps.Tag, h|maps.StateMask)
-			} else {
-				put(at+maps.Tag, h&^maps.StateMask|maps.Hidden)
-			}
-			put(at+maps.Key, k[0])
-			put(at+maps.Key+8, k[1])
-			for w, v := range s.Words {
-				put(at+maps.Value+8*uint64(w), v)
-			}
-		}
-		for i := range uint64(tab.Slots + maps.Window - 1) {
-			if full && !used[i] {
-				put(i*tab.Stride()+maps.Tag, maps.Claimed)
-			}
-		}
+		})
 	}
 }
 
 // execMaps are the tables of irgen's maps, if the shared memory's part for them is at base.
 func execMaps(base uint64) (list []maps.Table) {
 	for _, m := range irgen.MapsOf {
-		t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Words: m.Words}, Addr: base}
+		t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single}, Addr: base}
+		if m.Cells {
+			t.Sets = 2 * execRings
+		}
 		list = append(list, t)
 		base += t.Bytes()
+	}
+	if base-list[0].Addr != mapsSize {
+		panic(base - list[0].Addr)
 	}
 	return list
 }
@@ -249,7 +234,12 @@ func (o *caseOut) tables() (m eval.Maps, noRoom uint64) {
 		r := maps.NewReader(tab.Shape, o.Maps[tab.Addr:])
 		noRoom += r.NoRoom()
 		for e := range r.Entries() {
-			m[n][e.Key] = &eval.Slot{Shown: e.Shown, Words: e.Value}
+			if tab.Sets > 0 {
+				e.Value = r.Sum(&e, irgen.MapSums)
+			}
+			k := eval.Key{}
+			copy(k[:], e.Key)
+			m[n][k] = &eval.Slot{Shown: e.Shown, Words: e.Value}
 		}
 	}
 	return m, noRoom

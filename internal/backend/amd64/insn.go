@@ -90,6 +90,7 @@ const (
 	iMOVFS
 	iMOVGS
 	iBSF
+	iBSR
 	iMOVABS
 	iMOVI32
 
@@ -205,6 +206,7 @@ var insns = [numInsn]row{
 	iMOVES: {name: "mov %es,", m: 0x8C, dig: 0}, iMOVDS: {name: "mov %ds,", m: 0x8C, dig: 3},
 	iMOVFS: {name: "mov %fs,", m: 0x8C, dig: 4}, iMOVGS: {name: "mov %gs,", m: 0x8C, dig: 5},
 	iBSF:    {name: "bsf", rm: 0x0FBC, flags: fWide | fFlags},
+	iBSR:    {name: "bsr", rm: 0x0FBD, flags: fWide | fFlags},
 	iMOVABS: {name: "movabs"}, iMOVI32: {name: "mov"},
 
 	iMOVUPS: {name: "movups", rm: 0x0F10, mr: 0x0F11, flags: fXReg | fXRM}, iMOVAPS: sse("movaps", 0, 0x0F28, 0),

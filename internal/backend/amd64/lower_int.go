@@ -19,7 +19,8 @@ func init() {
 		ir.And: (*gen).lowerAnd, ir.Or: aluLower(iOR), ir.Xor: aluLower(iXOR),
 		ir.Shl: (*gen).lowerShift, ir.Shr: (*gen).lowerShift, ir.Sar: (*gen).lowerShift,
 		ir.Neg: (*gen).lowerUnary, ir.Not: (*gen).lowerUnary,
-		ir.SExt: (*gen).lowerExt, ir.ZExt: (*gen).lowerExt,
+		ir.BitLen: (*gen).lowerBitLen,
+		ir.SExt:   (*gen).lowerExt, ir.ZExt: (*gen).lowerExt,
 	} {
 		lower[op] = f
 	}
@@ -215,6 +216,23 @@ func (ig *integers) lowerUnary(in *ir.Instr) {
 		op = iNOT
 	}
 	ig.m(op, in.W, regOpd(d))
+	ig.setDst(in.Dst, d)
+}
+
+// lowerBitLen: bsr gives the number of the highest bit, and leaves an undefined result for 0.
+func (ig *integers) lowerBitLen(in *ir.Instr) {
+	d := ig.dst(in.Dst)
+	o := ig.regm(in.A, 8)
+	t := d
+	if o.uses(d) {
+		t = ig.scratch()
+	}
+	some := ig.a.newLabel()
+	ig.rmo(iBSR, 8, t, o)
+	ig.a.jcc(ccNE, some)
+	ig.movImm(t, -1)
+	ig.a.bind(some)
+	ig.lea(8, d, at(t, 1))
 	ig.setDst(in.Dst, d)
 }
 

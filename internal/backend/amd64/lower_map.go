@@ -24,7 +24,7 @@ func init() {
 	lower[ir.MapSeen] = (*gen).lowerMapSeen
 	lower[ir.MapGet] = (*gen).lowerMapGet
 	lower[ir.MapSet] = (*gen).lowerMapSet
-	lower[ir.MapAdd] = (*gen).lowerMapAdd
+	lower[ir.KeyWord] = (*gen).lowerKeyWord
 	lower[ir.MapShow] = (*gen).lowerMapShow
 	lower[ir.MapHide] = (*gen).lowerMapHide
 }
@@ -42,6 +42,10 @@ type look struct {
 
 // lowerMapLook searches for a key. The first slot of the window is looked at in line: mostly the key is there.
 func (ma *mapped) lowerMapLook(in *ir.Instr) {
+	if ma.cfg.Maps[in.Aux].Single {
+		ma.lowerMapSingle(in)
+		return
+	}
 	l := &look{mapped: ma, tab: ma.cfg.Maps[in.Aux], insert: in.Op == ir.MapSlot, done: ma.a.newLabel()}
 	if l.insert {
 		ma.take(RAX)
@@ -69,6 +73,20 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 	})
 }
 
+// lowerMapSingle gives the only slot of a map.
+func (ma *mapped) lowerMapSingle(in *ir.Instr) {
+	d := ma.dst(in.Dst)
+	ma.loadAddr(d, fixed(ma.cfg.Maps[in.Aux].Addr+maps.HeaderSize))
+	if in.Op == ir.MapFind {
+		there := ma.a.newLabel()
+		ma.mi(iTEST, 4, rmMem(at(d, maps.Tag)), maps.Shown^maps.Hidden)
+		ma.a.jcc(ccNE, there)
+		ma.zero(d)
+		ma.a.bind(there)
+	}
+	ma.setDst(in.Dst, d)
+}
+
 // hash makes h the tag of a shown slot of the key.
 func (l *look) hash(k1 ir.Value) {
 	factor := func(v uint64) int64 { return int64(v) }
@@ -83,6 +101,14 @@ func (l *look) hash(k1 ir.Value) {
 		l.movImm(l.t, factor(maps.Factor1))
 		l.rmo(iIMUL, 8, l.t, l.k1)
 		l.rmo(iADD, 8, l.h, regOpd(l.t))
+	}
+	for n := range int64(l.tab.More) {
+		l.rmo(iMOV, 8, l.t, regOpd(l.h))
+		l.mi(iSHR, 8, rmReg(l.t), maps.HashFold)
+		l.rmo(iXOR, 8, l.h, regOpd(l.t))
+		l.rmo(iADD, 8, l.h, memOpd(l.keyMem(2+n)))
+		l.movImm(l.t, factor(maps.Factor0))
+		l.rmo(iIMUL, 8, l.h, regOpd(l.t))
 	}
 }
 
@@ -121,6 +147,11 @@ func (l *look) compare(other label) {
 		l.rmo(iCMP, 8, l.k1.r, memOpd(second))
 	}
 	l.a.jcc(ccNE, other)
+	for n := range int64(l.tab.More) {
+		l.rmo(iMOV, 8, l.t, memOpd(l.keyMem(2+n)))
+		l.rmo(iCMP, 8, l.t, memOpd(at(l.d, int32(maps.Key+8*(2+n)))))
+		l.a.jcc(ccNE, other)
+	}
 }
 
 // window looks at all slots of the window. At its end d is the slot or 0.
@@ -161,6 +192,10 @@ func (l *look) window() {
 		default:
 			l.mr(iMOV, 8, second, l.k1.r)
 		}
+		for n := range int64(l.tab.More) {
+			l.rmo(iMOV, 8, l.t, memOpd(l.keyMem(2+n)))
+			l.mr(iMOV, 8, rmMem(at(l.d, int32(maps.Key+8*(2+n)))), l.t)
+		}
 		l.lea(8, l.t, at(l.h, maps.Hidden-maps.Shown))
 		l.mr(iMOV, 8, rmMem(at(l.d, maps.Tag)), l.t)
 		l.a.jmp(l.done)
@@ -174,8 +209,10 @@ func (l *look) window() {
 	l.zero(l.d)
 }
 
-// word addresses a word of the value of a slot.
-func word(slot Reg, n int64) mem { return at(slot, int32(maps.Value+8*n)) }
+// word addresses a word of the value of the slot that in works on.
+func (ma *mapped) word(in *ir.Instr, slot Reg) mem {
+	return at(slot, int32(int64(ma.cfg.Maps[in.Aux].Value())+8*in.Imm))
+}
 
 // lowerMapHas: a slot has an address.
 func (ma *mapped) lowerMapHas(in *ir.Instr) {
@@ -192,8 +229,10 @@ func (ma *mapped) ofSlot(in *ir.Instr, ready, f func(s Reg)) {
 	if ready != nil {
 		ready(s)
 	}
-	ma.mr(iTEST, 8, rmReg(s), s)
-	ma.a.jcc(ccE, none)
+	if !ma.an.always[in.A] {
+		ma.mr(iTEST, 8, rmReg(s), s)
+		ma.a.jcc(ccE, none)
+	}
 	f(s)
 	ma.a.bind(none)
 }
@@ -217,7 +256,7 @@ func (ma *mapped) lowerMapSeen(in *ir.Instr) {
 }
 
 func (ma *mapped) lowerMapGet(in *ir.Instr) {
-	ma.read(in, func(s, d Reg) { ma.rmo(iMOV, 8, d, memOpd(word(s, in.Imm))) })
+	ma.read(in, func(s, d Reg) { ma.rmo(iMOV, 8, d, memOpd(ma.word(in, s))) })
 }
 
 func (ma *mapped) lowerMapSet(in *ir.Instr) {
@@ -228,23 +267,42 @@ func (ma *mapped) lowerMapSet(in *ir.Instr) {
 		}
 	}, func(s Reg) {
 		if v.kind == opdImm {
-			ma.mi(iMOV, 8, rmMem(word(s, in.Imm)), v.imm)
+			ma.mi(iMOV, 8, rmMem(ma.word(in, s)), v.imm)
 			return
 		}
-		ma.mr(iMOV, 8, rmMem(word(s, in.Imm)), v.r)
+		ma.mr(iMOV, 8, rmMem(ma.word(in, s)), v.r)
 	})
-}
-
-// lowerMapAdd adds with a lock: other threads may add too.
-func (ma *mapped) lowerMapAdd(in *ir.Instr) {
-	var v Reg
-	ma.ofSlot(in, func(Reg) { v = ma.reg(in.B, 8) }, func(s Reg) { ma.mr(iLOCKADD, 8, rmMem(word(s, in.Imm)), v) })
 }
 
 // All bits of the tag but one are constant, so one plain instruction changes it.
 
+// lowerMapShow does not write to a line that other processors read, if the key is shown already.
 func (ma *mapped) lowerMapShow(in *ir.Instr) {
-	ma.ofSlot(in, nil, func(s Reg) { ma.mi(iOR, 4, rmMem(at(s, maps.Tag)), maps.Shown^maps.Hidden) })
+	bits := int64(maps.Shown ^ maps.Hidden)
+	if ma.cfg.Maps[in.Aux].Single {
+		bits = maps.Shown
+	}
+	ma.ofSlot(in, nil, func(s Reg) {
+		hidden, done := ma.a.newLabel(), ma.a.newLabel()
+		ma.mi(iTEST, 4, rmMem(at(s, maps.Tag)), maps.Shown^maps.Hidden)
+		ma.a.jcc(ccE, hidden)
+		ma.a.bind(done)
+		ma.later(func() {
+			ma.a.bind(hidden)
+			ma.mi(iOR, 4, rmMem(at(s, maps.Tag)), bits)
+			ma.a.jmp(done)
+		})
+	})
+}
+
+// lowerKeyWord keeps a word of the next key in the frame.
+func (ma *mapped) lowerKeyWord(in *ir.Instr) {
+	m := rmMem(ma.keyMem(in.Imm))
+	if o := ma.val(in.A, 8); o.kind == opdImm {
+		ma.mi(iMOV, 8, m, o.imm)
+		return
+	}
+	ma.mr(iMOV, 8, m, ma.reg(in.A, 8))
 }
 
 func (ma *mapped) lowerMapHide(in *ir.Instr) {

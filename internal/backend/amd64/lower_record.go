@@ -1,8 +1,6 @@
 package amd64
 
 import (
-	"math/bits"
-
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -49,16 +47,6 @@ func (g *gen) cpuOffset(d Reg, stride uint64) {
 	}
 	g.mi(iAND, 4, rmReg(d), int64(mask))
 	g.scaleCPU(d, stride)
-}
-
-func (g *gen) scaleCPU(d Reg, stride uint64) {
-	w := uint8(8)
-	if uint64(g.cfg.Layout.CPUMask)*stride < 1<<32 {
-		w = 4
-	}
-	if n := bits.TrailingZeros64(stride); n > 0 {
-		g.mi(iSHL, w, rmReg(d), int64(n))
-	}
 }
 
 // indexed is the memory at a constant address plus idx, which is destroyed.

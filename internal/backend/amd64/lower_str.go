@@ -2,7 +2,30 @@ package amd64
 
 import "github.com/jalon-trace/jalon/internal/ir"
 
-func init() { lower[ir.CopyStr] = (*gen).lowerCopyStr }
+func init() {
+	lower[ir.CopyStr] = (*gen).lowerCopyStr
+	lower[ir.KeyText] = (*gen).lowerKeyText
+}
+
+// lowerKeyText copies as lowerCopyStr, to words that are zero before. A string that cannot be read whole is a fault.
+func (cp *copies) lowerKeyText(in *ir.Instr) {
+	src, dst := cp.pointer(in.A, 0, in.Aux), cp.keyMem(in.Imm)
+	end := cp.a.newLabel()
+	c := &strCopy{
+		copies: cp, src: src, dst: dst, max: in.Aux, i: cp.scratch(), t: cp.scratch(), w: cp.scratch(),
+		unreadable: cp.copyFault(in, src), truncated: end, end: end,
+	}
+	if c.unreadable != noLabel {
+		cp.nullTest(in.A, src.base, c.unreadable)
+	}
+	for off := int32(0); int64(off) < in.Aux; off += 8 {
+		cp.mi(iMOV, 8, rmMem(dst.plus(off)), 0)
+	}
+	cp.movImm(c.i, 0)
+	c.head()
+	c.words()
+	cp.a.bind(end)
+}
 
 // lowerCopyStr copies byte by byte up to a word border, then by aligned words,
 // which lie in one page each: a word is readable when its first byte is. Wide

@@ -43,6 +43,11 @@ func fixedRegs(an *analysis, in *ir.Instr) regSet {
 		}
 		return setOf(item(RCX))
 	case ir.MapSlot:
+		if an.p.Maps[in.Aux].Single {
+			return 0
+		}
+		return setOf(item(RAX))
+	case ir.MapMax:
 		return setOf(item(RAX))
 	case ir.Reserve, ir.Ticks:
 		return setOf(item(RAX), item(RDX))

@@ -28,7 +28,7 @@ func reloadAfterReserve(p *ir.Program) *ir.Program {
 	}
 	keepWanted(p, at, n, behind, early)
 	r := &reloader{early: early, again: map[ir.Value]ir.Value{}}
-	r.out = &ir.Program{Name: p.Name, Classes: slices.Clone(p.Classes), Blocks: make([]*ir.Block, len(p.Blocks))}
+	r.out = &ir.Program{Name: p.Name, Maps: p.Maps, Classes: slices.Clone(p.Classes), Blocks: make([]*ir.Block, len(p.Blocks))}
 	for id, b := range p.Blocks {
 		switch {
 		case ir.BlockID(id) == at:
@@ -177,7 +177,7 @@ func (r *reloader) block(b *ir.Block, from int) *ir.Block {
 // splitExits gives every edge to a block that only counts and exits its own copy, so that each exit
 // restores exactly what was saved on its path.
 func splitExits(p *ir.Program) *ir.Program {
-	q := &ir.Program{Name: p.Name, Classes: p.Classes, Blocks: make([]*ir.Block, len(p.Blocks))}
+	q := &ir.Program{Name: p.Name, Maps: p.Maps, Classes: p.Classes, Blocks: make([]*ir.Block, len(p.Blocks))}
 	for i, b := range p.Blocks {
 		c := *b
 		q.Blocks[i] = &c

@@ -88,7 +88,7 @@ type savePlan struct {
 	low     item  // the item in the lowest slot; numItems: none
 	tmp     int32 // slot for rax while flags are saved or restored
 	hasTmp  bool  // it is there
-	spill   int32 // first spill slot
+	spill   int32 // first spill slot; the words of a key are behind them
 	size    int32 // bytes of all slots
 	frame   int32 // bytes that rsp is lowered by
 }
@@ -165,7 +165,7 @@ func (pl *planner) layFrame(all regSet) {
 			p.offset[it] = next(8)
 		}
 	})
-	p.spill, p.hasTmp = next(8*int32(pl.al.spills)), pl.usesTmp
+	p.spill, p.hasTmp = next(8*int32(pl.al.spills+pl.an.keyWords)), pl.usesTmp
 	off = max(off, 8) // what openFrame touches
 	p.size, p.frame = off, off+redZone
 }

@@ -118,6 +118,9 @@ func (po *pool) spillSlot(n int) mem {
 	return at(RSP, po.plan.spill+8*int32(n))
 }
 
+// keyMem is the memory of a word of a key, from the third on.
+func (po *pool) keyMem(word int64) mem { return po.spillSlot(po.al.spills + int(word) - 2) }
+
 // framed reports whether rsp is lowered at the current instruction.
 func (po *pool) framed() bool {
 	return po.plan.out[po.cur].has(itemFrame) || po.edgeTo != ir.NoBlock && po.plan.in[po.edgeTo].has(itemFrame)

@@ -2,6 +2,7 @@ package amd64
 
 import (
 	"encoding/binary"
+	"math/bits"
 
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -78,6 +79,21 @@ func (g *gen) enter(s Reg) *sequence {
 	g.mr(iMOV, 8, rmMem(fsMem(g.cfg.Layout.RseqCPU+rseqCS)), s)
 	q.start = g.a.here()
 	return q
+}
+
+// scaleCPU multiplies a number of a CPU.
+func (g *gen) scaleCPU(d Reg, stride uint64) {
+	w := uint8(8)
+	if uint64(g.cfg.Layout.CPUMask)*stride < 1<<32 {
+		w = 4
+	}
+	switch n := bits.TrailingZeros64(stride); {
+	case stride&(stride-1) != 0:
+		g.effects(iIMULI, d, false)
+		g.a.rmi(w, d, rmReg(d), int64(stride))
+	case n > 0:
+		g.mi(iSHL, w, rmReg(d), int64(n))
+	}
 }
 
 // thisCPU sets d to the number of the CPU times stride. The thread stays on it to the end of the sequence. It goes to

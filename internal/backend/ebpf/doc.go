@@ -36,7 +36,7 @@
 // become numbers by a conversion to little endian (le64), which is no
 // instruction of the processor.
 //
-// Import rule: ebpf imports arch, regalloc, ir, ring and unwind only.
+// Import rule: ebpf imports arch, regalloc, ir, maps, ring and unwind only.
 package ebpf
 
 import (

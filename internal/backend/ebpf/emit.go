@@ -24,11 +24,12 @@ const (
 	areaResult             // of Result
 	areaTurn               // of a reservation: the number of the attempt, what was reserved before, where the context goes
 	areaPid                // the numbers of a thread and its process, and the way to them
+	areaParts              // of a number of bits
 	areaWalk               // the state of a walk along the stack
 	numAreas
 )
 
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 24, areaPid: 24, areaWalk: walkSize}
+var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 24, areaPid: 24, areaParts: 48, areaWalk: walkSize}
 
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {

@@ -22,6 +22,7 @@ func init() {
 	}
 	lower[ir.Neg], lower[ir.Not] = (*gen).neg, (*gen).not
 	lower[ir.SExt], lower[ir.ZExt] = (*gen).sext, (*gen).zext
+	lower[ir.BitLen] = (*gen).bitLen
 }
 
 // aluOps are the operations that one instruction does. The processor takes
@@ -104,6 +105,40 @@ func (ig *integers) not(in *ir.Instr) {
 	d := ig.dest(in.Dst)
 	ig.load(d, in.A)
 	ig.aluImm(asm.Xor, in.W, d, -1)
+	ig.store(in.Dst, d)
+}
+
+// bitLen halves the number six times, without branches, each of which would double what the verifier follows: if the upper
+// half is not 0, it is shifted down, and its distance is part of the result.
+func (ig *integers) bitLen(in *ir.Instr) {
+	d, x, by := ig.dest(in.Dst), scratch, ig.extra()
+	ig.load(x, in.A)
+	sum := d != scratch // otherwise the parts are added up at the end
+	for k := 5; k >= 0; k-- {
+		ig.mov(by, x)
+		ig.emit(asm.RSh.Imm(by, 1<<k))
+		ig.emit(asm.Neg.Imm(by, 0))
+		ig.emit(asm.RSh.Imm(by, 63))
+		if k > 0 {
+			ig.emit(asm.LSh.Imm(by, int32(k)))
+		}
+		ig.emit(asm.RSh.Reg(x, by))
+		switch {
+		case !sum:
+			ig.emit(asm.StoreMem(asm.R10, ig.area(areaParts)+8*int16(k), by, asm.DWord))
+		case k == 5:
+			ig.mov(d, by)
+		default:
+			ig.emit(asm.Add.Reg(d, by))
+		}
+	}
+	for k := int16(0); k < 6 && !sum; k++ {
+		ig.emit(asm.LoadMem(by, asm.R10, ig.area(areaParts)+8*k, asm.DWord))
+		ig.emit(asm.Add.Reg(x, by))
+	}
+	if sum {
+		ig.emit(asm.Add.Reg(d, x))
+	}
 	ig.store(in.Dst, d)
 }
 

@@ -37,7 +37,7 @@ func timeOnce(an *analysis) *ir.Program {
 
 // renamed copies p without the definitions of the values in same, and replaces these values.
 func renamed(p *ir.Program, same map[ir.Value]ir.Value) *ir.Program {
-	q := &ir.Program{Name: p.Name, Classes: p.Classes}
+	q := &ir.Program{Name: p.Name, Maps: p.Maps, Classes: p.Classes}
 	for _, b := range p.Blocks {
 		c := b.Clone()
 		c.Instrs = slices.DeleteFunc(c.Instrs, func(in ir.Instr) bool {

@@ -24,10 +24,8 @@ type buffers struct {
 	// libcRseq is where libc has the threads' struct rseq, from their thread pointers; 0: nowhere, or not known.
 	libcRseq   int64
 	prefault   *prefault
-	tables     map[any][]maps.Table // by the key of their programs
+	tables     tableSet
 	tablesLock sync.Mutex
-	mapped     uint64 // bytes of the memory for maps that have tables
-	expected   int    // tables that programs need which are being compiled
 }
 
 // processor describes the features of the machine, and of the kernel for the process.
@@ -59,7 +57,7 @@ func (b *buffers) size(opt *Options, sites int) error {
 	}
 	b.g, err = ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
 	b.g.MapBytes = mapBytes
-	b.tables, b.mapped = map[any][]maps.Table{}, 0
+	b.tables = tableSet{of: map[tableName]maps.Table{}}
 	return err
 }
 

@@ -101,7 +101,7 @@ func (r *reclaimer) crowded() (full []entryTable, slots int, err error) {
 func (r *reclaimer) compact(list []entryTable, mapped []process.Mapping) (used int, err error) {
 	defer r.buffers.mem.Guard(&err)()
 	for _, t := range list {
-		used += r.buffers.reader(t.Table).Compact(func(key [2]uint64) bool {
+		used += r.buffers.reader(t.Table).Compact(func(key []uint64) bool {
 			return !t.frames || slices.ContainsFunc(mapped, func(m process.Mapping) bool { return key[0]-m.Start < m.End-m.Start })
 		})
 	}
@@ -127,8 +127,8 @@ func (r *reclaimer) quiet(st *process.Stopped) (bool, error) {
 func (b *buffers) entriesOf(x *engine.Program) (list []maps.Table) {
 	b.tablesLock.Lock()
 	defer b.tablesLock.Unlock()
-	for n, t := range b.tables[x.Key] {
-		if n < len(x.IR.Maps) && x.IR.Maps[n].Name == sema.EntriesMap {
+	for n := range x.IR.Maps {
+		if t, has := b.tables.of[nameOf(x, n)]; has && !x.IR.Maps[n].Shared && x.IR.Maps[n].Name == sema.EntriesMap {
 			list = append(list, t)
 		}
 	}

@@ -117,6 +117,7 @@ type run struct {
 	record []byte
 	known  []bool
 	slots  []*Slot // that operations have found
+	key    Key     // of KeyWord and KeyText
 	out    Outcome
 }
 

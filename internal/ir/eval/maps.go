@@ -1,6 +1,7 @@
 package eval
 
 import (
+	"bytes"
 	"fmt"
 	"maps"
 	"slices"
@@ -8,8 +9,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// Key is a key of a map.
-type Key [2]uint64
+// Key is a key of a map: its words, and zeros.
+type Key [ir.MaxKeyWords]uint64
 
 // Slot is what a map has for a key.
 type Slot struct {
@@ -46,14 +47,51 @@ func (r *run) slot(i *ir.Instr, s *Slot) flow {
 
 // inMap returns the map of i and the key.
 func (r *run) inMap(i *ir.Instr) (map[Key]*Slot, Key) {
-	return r.out.Maps[i.Aux], Key{r.values[i.A], r.values[i.B]}
+	m := &r.p.Maps[i.Aux]
+	if m.Single {
+		return r.out.Maps[i.Aux], Key{}
+	}
+	k := Key{r.values[i.A], r.values[i.B]}
+	copy(k[2:], r.key[2:2+m.More])
+	return r.out.Maps[i.Aux], k
+}
+
+// keyText sets words of the key to a string.
+func (r *run) keyText(i *ir.Instr) flow {
+	b := r.read(r.values[i.A], i.Aux)
+	if end := bytes.IndexByte(b, 0); end >= 0 {
+		b = b[:end]
+	} else if int64(len(b)) < i.Aux {
+		return fault
+	}
+	words := (i.Aux + 7) / 8
+	b = append(b, make([]byte, 8*words-int64(len(b)))...)
+	for n := range words {
+		r.key[i.Imm+n] = little(b[8*n : 8*n+8])
+	}
+	return next
+}
+
+// mapCount adds to a word by number.
+func (r *run) mapCount(i *ir.Instr) flow {
+	if words := r.of(i).Words; r.values[i.B] < uint64(len(words)) {
+		words[r.values[i.B]]++
+	}
+	return next
+}
+
+// mapMax raises a word.
+func (r *run) mapMax(i *ir.Instr) flow {
+	w := &r.of(i).Words[i.Imm]
+	*w = max(*w, r.values[i.B])
+	return next
 }
 
 func (r *run) mapSlot(i *ir.Instr) flow {
 	m, k := r.inMap(i)
 	s := m[k]
 	switch {
-	case s == nil && r.m.MapsFull:
+	case s == nil && r.m.MapsFull && !r.p.Maps[i.Aux].Single:
 		r.out.NoRoom++
 	case s == nil:
 		s = &Slot{Words: make([]uint64, r.p.Maps[i.Aux].Words)}
@@ -97,6 +135,11 @@ var onMaps = map[ir.Op]func(r *run, i *ir.Instr) flow{
 	ir.MapAdd:  func(r *run, i *ir.Instr) flow { r.of(i).Words[i.Imm] += r.values[i.B]; return next },
 	ir.MapShow: func(r *run, i *ir.Instr) flow { r.of(i).Shown = true; return next },
 	ir.MapHide: func(r *run, i *ir.Instr) flow { r.of(i).Shown = false; return next },
+
+	ir.KeyWord:  func(r *run, i *ir.Instr) flow { r.key[i.Imm] = r.values[i.A]; return next },
+	ir.KeyText:  (*run).keyText,
+	ir.MapCount: (*run).mapCount,
+	ir.MapMax:   (*run).mapMax,
 }
 
 // DiffMaps describes the first difference between the maps and those of another executor, "" when there is none.

@@ -7,9 +7,9 @@ import (
 )
 
 // address is the first byte that i accesses. In a record operation Imm is the
-// offset in the record.
+// offset in the record, in KeyText a word of the key.
 func (r *run) address(i *ir.Instr) uint64 {
-	if i.Op.Info().Record {
+	if i.Op.Info().Record || i.Op == ir.KeyText {
 		return r.values[i.A]
 	}
 	return r.values[i.A] + uint64(i.Imm)

@@ -8,7 +8,13 @@ import (
 )
 
 // MapsOf are the maps of programs with Options.Maps. They have room for all keys of programs.
-var MapsOf = [2]ir.Map{{Name: "one", Words: 1, Slots: 8}, {Name: "five", Words: 5, Slots: 8}}
+var MapsOf = [...]ir.Map{
+	{Name: "one", Words: 1, Slots: 8}, {Name: "five", Words: 5, Slots: 8}, {Name: "long", Words: 1, Slots: 8, More: 3},
+	{Name: "cells", Words: 6, Slots: 8, Cells: true}, {Name: "single", Words: 3, Slots: 1, Single: true, Cells: true},
+}
+
+// MapSums is how many words of a value with cells are sums; the others are maxima.
+const MapSums = 2
 
 // Ticks is the time stamp counter in a State's Machine: programs use only bits of it that no counter of these years has.
 const Ticks = 1 << 40
@@ -29,7 +35,19 @@ type slot struct {
 }
 
 // key is one of few: programs and states use the same.
-func key(r *rand.Rand) eval.Key { return eval.Key{uint64(r.Intn(4)) * 16, uint64(r.Intn(2)) << 40} }
+func key(r *rand.Rand, m *ir.Map) (k eval.Key) {
+	if m.Single {
+		return k
+	}
+	k = eval.Key{uint64(r.Intn(4)) * 16, uint64(r.Intn(2)) << 40}
+	for n := range m.More {
+		k[2+n] = moreKeys[r.Intn(2)]
+	}
+	return k
+}
+
+// moreKeys are words of keys behind the first two.
+var moreKeys = [2]uint64{0, 0x636261} // also a string
 
 func (mp *mapped) keyWord(mask, shift int64) ir.Value {
 	v := mp.hidden(ir.Instr{Op: ir.And, W: 8, A: mp.int(), B: mp.constant(mask)})
@@ -48,12 +66,26 @@ func (mp *mapped) look() {
 	m := int64(mp.r.Intn(len(mp.p.Maps)))
 	a, b := mp.keyWord(3, 4), mp.keyWord(1, 40)
 	if mp.r.Intn(3) == 0 {
-		k := key(mp.r)
+		k := key(mp.r, &mp.p.Maps[m])
 		a, b = mp.constant(int64(k[0])), mp.constant(int64(k[1]))
 	}
+	mp.more(&mp.p.Maps[m])
 	op := []ir.Op{ir.MapSlot, ir.MapFind}[mp.r.Intn(2)]
 	v := mp.hidden(ir.Instr{Op: op, Aux: m, A: a, B: b})
 	mp.slots = append(mp.slots, slot{v: v, of: m, at: mp.id})
+}
+
+// more sets the words of a key behind the first two, some of them to a string.
+func (mp *mapped) more(m *ir.Map) {
+	for n := int64(2); n < int64(2+m.More); n++ {
+		mp.emit(ir.Instr{Op: ir.KeyWord, Imm: n, A: mp.constant(int64(moreKeys[mp.r.Intn(2)]))})
+	}
+	if m.More == 0 || mp.r.Intn(3) != 0 {
+		return
+	}
+	n := 1 + mp.r.Intn(m.More)
+	a := mp.access(int64(8*n), false)
+	mp.emit(ir.Instr{Op: ir.KeyText, Imm: int64(2 + mp.r.Intn(m.More-n+1)), Aux: int64(8*n - mp.r.Intn(8)), A: a.a, Fault: a.fault})
 }
 
 // use works on a slot that was found in this block; false: there is none.
@@ -70,8 +102,24 @@ func (mp *mapped) use() bool {
 	}
 	s := mp.slots[mp.r.Intn(len(mp.slots))]
 	i := ir.Instr{Aux: s.of, A: s.v, Imm: int64(mp.r.Intn(mp.p.Maps[s.of].Words))}
-	switch i.Op = []ir.Op{ir.MapHas, ir.MapSeen, ir.MapGet, ir.MapSet, ir.MapAdd, ir.MapShow, ir.MapHide}[mp.r.Intn(7)]; i.Op {
+	ops := []ir.Op{ir.MapHas, ir.MapSeen, ir.MapAdd, ir.MapShow, ir.MapHide, ir.MapGet, ir.MapSet}
+	if mp.p.Maps[s.of].Cells {
+		ops = []ir.Op{ir.MapHas, ir.MapSeen, ir.MapAdd, ir.MapShow, ir.MapHide, ir.MapMax, ir.MapCount}
+	}
+	switch i.Op = ops[mp.r.Intn(7)]; i.Op {
+	case ir.MapCount: // words that are sums, or none
+		i.Imm, i.B = 0, mp.constant([]int64{0, 1, 1 << 40, -1}[mp.r.Intn(4)])
+		if mp.r.Intn(3) == 0 {
+			i.B = mp.hidden(ir.Instr{Op: ir.And, W: 8, A: mp.int(), B: mp.constant(MapSums - 1)})
+		}
+		mp.emit(i)
+	case ir.MapMax:
+		i.Imm, i.B = MapSums+i.Imm%int64(mp.p.Maps[s.of].Words-MapSums), mp.second()
+		mp.emit(i)
 	case ir.MapSet, ir.MapAdd:
+		if mp.p.Maps[s.of].Cells {
+			i.Imm %= MapSums
+		}
 		i.B = mp.second()
 		mp.emit(i)
 	case ir.MapShow, ir.MapHide:
@@ -97,12 +145,17 @@ func RandomMaps(r *rand.Rand) eval.Maps {
 	out := make(eval.Maps, len(MapsOf))
 	for n := range out {
 		out[n] = map[eval.Key]*eval.Slot{}
-		for range r.Intn(6) {
+		most := 6
+		if MapsOf[n].Single { // a table has no bit for whether it is there
+			out[n][eval.Key{}] = &eval.Slot{Words: make([]uint64, MapsOf[n].Words)}
+			most = 2
+		}
+		for range r.Intn(most) {
 			s := &eval.Slot{Shown: r.Intn(3) != 0}
 			for range MapsOf[n].Words {
 				s.Words = append(s.Words, r.Uint64())
 			}
-			out[n][key(r)] = s
+			out[n][key(r, &MapsOf[n])] = s
 		}
 	}
 	return out

@@ -37,6 +37,7 @@ static u64 integer(const char *op, int w, u64 x, u64 y) {
 	INT("urem", b ? a % b : a, b ? a % b : a)
 	INT("sdiv", !b ? 0 : b == (u64)-1 ? -a : (u64)((int64_t)a / (int64_t)b), !b ? 0 : b == (u32)-1 ? -a : (u32)((int32_t)a / (int32_t)b))
 	INT("srem", !b ? a : b == (u64)-1 ? 0 : (u64)((int64_t)a % (int64_t)b), !b ? a : b == (u32)-1 ? 0 : (u32)((int32_t)a % (int32_t)b))
+	if (!strcmp(op, "bitlen")) return x ? 64 - __builtin_clzll(x) : 0;
 	if (!strcmp(op, "sext")) return w == 1 ? (u64)(int8_t)x : w == 2 ? (u64)(int16_t)x : (u64)(int32_t)x;
 	if (!strcmp(op, "zext")) return w == 1 ? (uint8_t)x : w == 2 ? (uint16_t)x : (u32)x;
 	printf("unknown integer operation %s\n", op);

@@ -1,0 +1,171 @@
+package sema
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// action is a checked Action.
+type action struct {
+	*Action
+	cond, value expr
+	key         []keyExpr
+}
+
+// keyExpr is an operand for a part of a key.
+type keyExpr struct {
+	KeyPart
+	x     expr // a number, or the address of text; nil for a stack
+	bytes int64
+	lit   *strLit
+}
+
+// checkActions checks the actions of a place.
+func checkActions(c *checker, list []Action) (out []*action) {
+	for i := range list {
+		a := &action{Action: &list[i]}
+		c.from, c.inCond = a.From, true
+		c.guard(func() {
+			whole := a.From.Span
+			if why := a.Map.check(); why != "" {
+				c.fail(whole, why, "")
+			}
+			if a.If != nil {
+				a.cond = c.truth(c.expr(c.decide(a.If)))
+			}
+			a.key = mapKey(c, a.Map, a.Key, whole)
+			switch needs := a.needsValue(); {
+			case needs && a.Value == nil:
+				c.fail(whole, fmt.Sprintf("a value for %s is missing", a.Map.Name), "")
+			case a.Do > Delete || a.Do != Update && a.Map.Kind != MapNumber:
+				c.fail(whole, a.Map.Name+" is made of the values of all hits: none can be set or deleted", "")
+			case needs:
+				a.value = mapValue(c, a.Map, a.Value)
+			}
+		})
+		out = append(out, a)
+	}
+	c.inCond = false
+	return out
+}
+
+func (a *Action) needsValue() bool { return a.Do != Delete && a.Map.Kind != MapCount }
+
+// typesOf are the types of the operands of actions.
+func typesOf(list []*action) (out []ActionTypes) {
+	for _, a := range list {
+		var t ActionTypes
+		for _, k := range a.key {
+			var kt *ctype.Type
+			if k.Kind == KeyNumber {
+				kt = k.x.Type()
+			}
+			t.Key = append(t.Key, kt)
+		}
+		if a.value != nil {
+			t.Value = a.value.Type()
+		}
+		out = append(out, t)
+	}
+	return out
+}
+
+// mapValue checks a value that is put into a map.
+func mapValue(c *checker, m *Map, x lang.Expr) expr {
+	e := c.value(c.decide(x))
+	if t := e.Type(); !isInt(t) && !isPointer(t) {
+		c.fail(e.Span(), fmt.Sprintf("%s takes integers and pointers, this is %s", m.Name, typeString(t)), "")
+	}
+	return e
+}
+
+// mapKey checks the key of an element.
+func mapKey(c *checker, m *Map, list []lang.Expr, whole lang.Span) (out []keyExpr) {
+	if len(list) != len(m.Key) {
+		c.fail(whole, fmt.Sprintf("the key of %s has %d parts, this has %d", m.Name, len(m.Key), len(list)), "")
+	}
+	for i, x := range list {
+		k := keyExpr{KeyPart: m.Key[i]}
+		switch k.Kind {
+		case KeyNumber:
+			k.x = c.value(c.decide(x))
+			if t := k.x.Type(); !isInt(t) && !isPointer(t) {
+				c.fail(k.x.Span(), fmt.Sprintf("this part of the key of %s is a number, not %s", m.Name, typeString(t)), "")
+			}
+		case KeyText:
+			keyText(c, m, &k, c.expr(c.decide(x)))
+		case KeyStack:
+			if r, ok := x.(*lang.Reg); !ok || r.Name != "bt" && r.Name != "ubt" {
+				c.fail(x.Span(), "this part of the key of "+m.Name+" is a stack: $bt", "")
+			}
+			if c.in.Kernel != nil || c.in.StackFrames <= 0 {
+				c.fail(x.Span(), "stacks cannot be keys at this place", "--engine process, without --stack copy")
+			}
+		}
+		out = append(out, k)
+	}
+	return out
+}
+
+// keyText finds the address of text and how many bytes of it count.
+func keyText(c *checker, m *Map, k *keyExpr, e expr) {
+	k.bytes = int64(k.Bytes)
+	switch x := e.(type) {
+	case *text:
+		if k.x = x.p; x.limit >= 0 {
+			k.bytes = min(k.bytes, x.limit)
+		}
+		if n := ctype.StringWidth(elemOf(x.p.Type())); n > 1 {
+			c.fail(e.Span(), "wide characters cannot be keys", "")
+		}
+		return
+	case *strLit:
+		k.lit = x
+		return
+	}
+	t := e.Type()
+	switch {
+	case t.Strip().Kind == ctype.Array && isLvalue(e) && isChar(elemOf(t)):
+		c.needAddress(e)
+		if n := t.Strip().Size; n > 0 {
+			k.bytes = min(k.bytes, n)
+		}
+		k.x = c.rvalue(e)
+		return
+	case isPointer(t) && ctype.StringWidth(elemOf(t)) == 1:
+		k.x = c.rvalue(e)
+		return
+	}
+	c.fail(e.Span(), fmt.Sprintf("this part of the key of %s is text, not %s", m.Name, typeString(t)), "str(p) is the text at a pointer")
+}
+
+// readCall is @map("NAME", key...): the number that a map has for a key, 0 if it has none.
+func readCall(c *checker, x *lang.Call) expr {
+	if len(x.Args) == 0 {
+		c.fail(x.Span(), `@map needs the name of a map, and a key`, `@map("@start", $tid)`)
+	}
+	name, ok := x.Args[0].(*lang.StringLit)
+	if !ok {
+		c.fail(x.Args[0].Span(), "the name of a map is a string", "")
+	}
+	for _, m := range c.in.Maps {
+		if m.Name != name.Value {
+			continue
+		}
+		if why := m.check(); why != "" {
+			c.fail(x.Span(), why, "")
+		}
+		if m.Kind != MapNumber {
+			c.fail(x.Span(), m.Name+" is made of the values of all hits: it cannot be read at a hit", "")
+		}
+		t := ctype.LongT
+		if m.Unsigned {
+			t = ctype.ULongT
+		}
+		return &mapExpr{typed{t, x.Span()}, m, mapKey(c, m, x.Args[1:], x.Span())}
+	}
+	c.fail(x.Span(), "there is no map "+name.Value, "")
+	return nil
+}
