@@ -52,10 +52,11 @@ func TestManySites(t *testing.T) {
 // costOfArming is the CPU time and memory that jalon needs to trace n functions.
 func costOfArming(t *testing.T, n int) (cpu time.Duration, size int64) {
 	t.Helper()
-	r := start(t, jalonArgs("trace", "-f", "none", "--summary-json", "fn_* if ($rsp == 1)", "--", manyFunctions(t, n))...)
+	args, peak := testkit.Peak(t, jalonArgs("trace", "-f", "none", "--summary-json", "fn_* if ($rsp == 1)", "--", manyFunctions(t, n))...)
+	r := start(t, args...)
 	if sum := summaryOf(t, r.wait()); sum.Sites != n {
 		t.Fatalf("%d sites of %d\n%s", sum.Sites, n, testkit.Tail(r.Errs.String()))
 	}
 	u := r.Cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), u.Maxrss << 10
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano()), peak()
 }

@@ -7,8 +7,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // stacksProgram calls leaf, and that tiny, which has no room for a jump, through frames of all kinds: recursion, large and aligned frames, a signal handler, a
@@ -228,14 +229,14 @@ func TestStackMemory(t *testing.T) {
 			t.Fatal(err)
 		}
 		args := jalonArgs("trace", "uprobe:"+prog+":site", "-c", "$bt", "--stack", form, "-f", "json", "-o", "/dev/null", "-d", "1s", "-p", fmt.Sprint(busy.Process.Pid))
-		cmd := exec.Command(args[0], args[1:]...)
-		out, err := cmd.CombinedOutput()
+		args, peak := testkit.Peak(t, args...)
+		out, err := exec.Command(args[0], args[1:]...).CombinedOutput()
 		_ = busy.Process.Kill()
 		_ = busy.Wait()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
 		}
-		rss := cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss
+		rss := peak() >> 10
 		t.Logf("%s: %d MiB at most; %s", form, rss>>10, strings.Split(string(out), "\n")[1])
 		if rss > most {
 			t.Errorf("%s: jalon had %d KiB of memory, more than %d", form, rss, most)

@@ -5,7 +5,6 @@ import (
 	"net"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/jalon-trace/jalon/test/testkit"
@@ -32,8 +31,9 @@ func TestEndlessAnswer(t *testing.T) {
 			_ = c.Close()
 		}
 	}()
-	p := testkit.Start(t, jalon, "control", path, "status").Wait()
-	used := p.Cmd.ProcessState.SysUsage().(*syscall.Rusage).Maxrss << 10
+	args, peak := testkit.Peak(t, jalon, "control", path, "status")
+	p := testkit.Start(t, args...).Wait()
+	used := peak()
 	t.Logf("%d MiB: %s", used>>20, p.Errs.String())
 	if p.Status != 1 || !strings.Contains(p.Errs.String(), "is not from jalon trace") || used > mostMemory {
 		t.Errorf("status %d, %d MiB: %s", p.Status, used>>20, p.Errs.String())

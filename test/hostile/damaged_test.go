@@ -102,7 +102,8 @@ func bounded(t *testing.T, args []string) (memory int64, cpu time.Duration) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), testkit.Patience)
 	defer cancel()
-	cmd := exec.CommandContext(ctx, jalon, args...)
+	args, peak := testkit.Peak(t, append([]string{jalon}, args...)...)
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
 	var errs bytes.Buffer
 	cmd.Stderr = &errs
 	err := cmd.Run()
@@ -115,7 +116,7 @@ func bounded(t *testing.T, args []string) (memory int64, cpu time.Duration) {
 	if ws := st.Sys().(syscall.WaitStatus); ws.Signaled() {
 		t.Errorf("%v: killed by %v: %s", args, ws.Signal(), testkit.Tail(errs.String()))
 	}
-	memory = st.SysUsage().(*syscall.Rusage).Maxrss << 10
+	memory = peak()
 	cpu = st.UserTime() + st.SystemTime()
 	if memory > mostMemory || cpu > mostTime {
 		t.Errorf("%v: %d MiB, %v of CPU", args, memory>>20, cpu)
