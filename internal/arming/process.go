@@ -21,8 +21,10 @@ type ProcessEngine interface {
 	engine.Engine
 	Refresh() error          // read the mappings of the process
 	Gone() []*engine.Program // programs in libraries that are no longer mapped
-	Started()                // the program has begun to run its own code
-	Clear(tid int) error     // restore the program's code for a signal of the thread
+	// Loads counts how many times the files of programs are loaded: a file once in each namespace (dlmopen).
+	Loads(list []*engine.Program) int
+	Started()            // the program has begun to run its own code
+	Clear(tid int) error // restore the program's code for a signal of the thread
 	// Outside calls f with all threads stopped if each has been outside of hits since seen was empty.
 	Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error)
 	Reclaim() error       // give back room in maps of entries
@@ -73,12 +75,19 @@ func (a *Process) armAll() (pending int, err error) {
 	var bad refusals
 	named := len(a.Tracepoints) > 1
 	for _, tp := range a.Tracepoints {
-		if len(tp.programs) > 0 || tp.Disabled || tp.refused {
+		if tp.Disabled || tp.refused || len(tp.programs) > 0 && a.Engine.Loads(tp.programs) <= tp.loads {
 			continue
 		}
 		list, found, perr := a.Compiling().All(a.Engine, tp, tp.Tracepoint)
 		if err := a.Interrupted(); err != nil {
 			return pending, err
+		}
+		if list = tp.without(list); len(tp.programs) > 0 { // in other loads of their files
+			if len(list) == 0 {
+				tp.loads = a.Engine.Loads(tp.programs)
+			}
+			fresh = append(fresh, list...)
+			continue
 		}
 		if tp.pending = nil; !found {
 			tp.pending = perr
@@ -137,6 +146,9 @@ func (a *Process) install(fresh []*engine.Program) error {
 	for _, x := range skip.filter(good, errs) {
 		tp := TrackedOf(x)
 		tp.programs = append(tp.programs, x)
+	}
+	for _, tp := range a.Tracepoints {
+		tp.loads = a.Engine.Loads(tp.programs)
 	}
 	return a.reportSkipped(skip)
 }
@@ -198,6 +210,7 @@ func (a *Process) forgetGone() {
 	if len(gone) > 0 {
 		for _, tp := range a.Tracepoints {
 			tp.programs = slices.DeleteFunc(tp.programs, func(x *engine.Program) bool { return gone[x] })
+			tp.loads = a.Engine.Loads(tp.programs)
 		}
 		a.Settle() // the records in the rings belong to the old sites
 	}

@@ -48,6 +48,9 @@ type Location struct {
 	// Elsewhere lists the vaddr ranges of the function where the variable does
 	// have a location, for the diagnostic.
 	Elsewhere []Range
+	// Replaceable, if not "", is a symbol: if another file of the process exports it too, this location may be that
+	// of an object or function which the code here does not use, and nothing in the file shows which one it uses.
+	Replaceable string
 }
 
 // Range is a half-open interval of vaddrs.

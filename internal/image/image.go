@@ -1,6 +1,7 @@
 package image
 
 import (
+	"cmp"
 	"slices"
 	"sort"
 	"strings"
@@ -56,12 +57,12 @@ func (im *Image) Update(maps []procdir.Mapping) {
 	before := &Image{pid: im.pid, files: im.files, root: im.root, mods: im.mods, parts: im.parts, code: im.code, kernel: im.kernel, names: im.names, walks: im.walks}
 	old := map[place]*Module{}
 	for _, m := range im.mods {
-		old[place{mappedFile(&m.Maps[0]), m.Maps[0].Start}] = m
+		old[place{mappedFile(&m.Maps[0]), m.start}] = m
 	}
 	im.mods = modules(im.pid, maps)
 	kept := 0
 	for i, m := range im.mods {
-		if o := old[place{mappedFile(&m.Maps[0]), m.Maps[0].Start}]; o != nil {
+		if o := old[place{mappedFile(&m.Maps[0]), m.start}]; o != nil {
 			o.Maps = m.Maps
 			im.mods[i] = o
 			kept++
@@ -98,23 +99,25 @@ func (im *Image) index(maps []procdir.Mapping) {
 // executable first.
 func modules(pid int, maps []procdir.Mapping) []*Module {
 	exe := executable(pid)
-	byFile := map[mapped]*Module{}
-	var list []*Module
+	byFile := map[mapped][]procdir.Mapping{}
+	var files []mapped
 	for i := range maps {
 		x := &maps[i]
 		if x.Path == "" || x.Path[0] != '/' || strings.HasPrefix(x.Path, "/memfd:") || isDevice(x.Path) {
 			continue
 		}
-		m := byFile[mappedFile(x)]
-		if m == nil {
-			m = &Module{Path: x.Path, Exe: exe(x)}
-			byFile[mappedFile(x)] = m
-			list = append(list, m)
+		f := mappedFile(x)
+		if byFile[f] == nil {
+			files = append(files, f)
 		}
-		m.Maps = append(m.Maps, *x)
+		byFile[f] = append(byFile[f], *x)
+	}
+	var list []*Module
+	for _, f := range files {
+		list = append(list, loads(byFile[f], exe(&byFile[f][0]))...)
 	}
 	list = slices.DeleteFunc(list, func(m *Module) bool { return !m.Exe && !m.hasCode() })
-	slices.SortStableFunc(list, func(a, b *Module) int { return rank(a) - rank(b) })
+	slices.SortStableFunc(list, func(a, b *Module) int { return cmp.Compare(rank(a), rank(b)) })
 	return list
 }
 
@@ -123,11 +126,11 @@ func isDevice(path string) bool {
 	return strings.HasPrefix(path, "/dev/") && !strings.HasPrefix(path, "/dev/shm/")
 }
 
-func rank(m *Module) int {
+func rank(m *Module) uint64 {
 	if m.Exe {
 		return 0
 	}
-	return 1
+	return m.Maps[0].Start
 }
 
 // Pid is the process that the image is of; 0: it is of none.

@@ -17,6 +17,7 @@ type Module struct {
 	Exe  bool   // it is the program
 	Maps []procdir.Mapping
 
+	start  uint64 // of its load: identifies it among those of the file
 	image  *Image
 	id     string // what identifies its content, see Saved; "": it is not known
 	file   string // how jalon opens it, see File

@@ -151,7 +151,7 @@ func fixedBlock(read Memory, spaces []Namespace, m *Module) (uint64, error) {
 	for _, ns := range spaces {
 		for i := range ns.List {
 			l := &ns.List[i]
-			if !m.Contains(l.Dynamic) {
+			if l.Base != m.bias || !m.Contains(l.Dynamic) {
 				continue
 			}
 			for _, lib := range spaces[0].List {

@@ -30,6 +30,9 @@ type Input struct {
 	// Readable reports whether size bytes at a vaddr lie in the module's loaded segments, so that static
 	// data there is read without a guard. Nil: the debug information is trusted.
 	Readable func(vaddr, size uint64) bool
+	// Replaces returns why another file's object or function of that symbol may be used here in place of the own file's;
+	// "" if it is not. Nil: the own one is used.
+	Replaces func(symbol string) string
 	// LineOf translates a vaddr for diagnostics; it may be nil.
 	LineOf func(vaddr uint64) (file string, line int)
 	// AtEntry: the site is the first instruction of a function (or the one after endbr64), so that the

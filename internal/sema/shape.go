@@ -206,6 +206,11 @@ func (st *site) available(e expr, more func(shape)) {
 	if v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 {
 		st.failUnavailable(e, v, v.loc.Unavailable)
 	}
+	if v.loc.Replaceable != "" && st.in.Replaces != nil {
+		if why := st.in.Replaces(v.loc.Replaceable); why != "" {
+			st.failUnavailable(e, v, why)
+		}
+	}
 	if s.ctx {
 		st.needContext(e, v, v.loc.Pieces[0].Ctx+s.lo/8, bitsOf(e))
 		return

@@ -118,7 +118,7 @@ func (fi *finder) code(name string, d die, list []meaning) (*debuginfo.Variable,
 	v := &debuginfo.Variable{Name: name, Type: fi.m.convert(d), Kind: debuginfo.Global}
 	v.File, v.Line = d.declared()
 	at := func(vaddr uint64) *debuginfo.Variable {
-		v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(vaddr)}}}}
+		fi.m.codeAt(v, vaddr)
 		return v
 	}
 	decl := d.declaration().key()
@@ -147,4 +147,16 @@ func (fi *finder) code(name string, d die, list []meaning) (*debuginfo.Variable,
 	}
 	v.Loc.Unavailable = "the function has no code of its own in this module"
 	return v, nil
+}
+
+// chosenAtStart: the address of an indirect function is that of the code which its resolver chooses.
+const chosenAtStart = "it is an indirect function: the program's start decides which code its name means"
+
+// codeAt places a function as a value.
+func (ob *object) codeAt(v *debuginfo.Variable, vaddr uint64) {
+	v.Loc.Pieces = []debuginfo.Piece{{Kind: debuginfo.InMemory, Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(vaddr)}}}}
+	ob.elsewhere(v)
+	if ob.isIFunc(vaddr) && len(v.Loc.Pieces[0].Expr) == 1 {
+		v.Loc = debuginfo.Location{Unavailable: chosenAtStart}
+	}
 }

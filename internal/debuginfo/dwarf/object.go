@@ -144,15 +144,15 @@ func (ob *object) DataInCode(vaddr uint64) (name string, at uint64) {
 
 // ImportedAs are the symbols by which the module takes a function from others: its name,
 // or in C++ and Rust those of the functions that have it.
-func (ob *object) ImportedAs(name string) (symbols []string) {
-	all, err := ob.file.Imported()
+func (ob *object) ImportedAs(name string) (symbols []elf.Import) {
+	all, err := ob.file.Imports()
 	if err != nil {
 		return nil
 	}
-	for s := range all {
-		mangled := strings.HasPrefix(s, "_Z") || strings.HasPrefix(s, "_R")
-		if s == name || mangled && demangle.Filter(s, demangle.NoParams) == name {
-			symbols = append(symbols, s)
+	for _, im := range all {
+		mangled := strings.HasPrefix(im.Name, "_Z") || strings.HasPrefix(im.Name, "_R")
+		if im.Name == name || mangled && demangle.Filter(im.Name, demangle.NoParams) == name {
+			symbols = append(symbols, im)
 		}
 	}
 	return symbols

@@ -235,10 +235,7 @@ func (fi *finder) functionValue(name string, scopes []string) *debuginfo.Variabl
 		return nil
 	}
 	v := &debuginfo.Variable{Name: name, Type: fi.m.convert(hit.d), Kind: debuginfo.Global}
-	v.Loc.Pieces = []debuginfo.Piece{{
-		Kind: debuginfo.InMemory,
-		Expr: []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(hit.entry())}},
-	}}
+	fi.m.codeAt(v, hit.entry())
 	v.File, v.Line = hit.d.declared()
 	return v
 }
@@ -290,6 +287,7 @@ func (fi *finder) inFunction(function, name string) *debuginfo.Variable {
 			if !d.fixed() {
 				v.Loc = debuginfo.Location{Unavailable: "it is a local variable of " + function + ", which is not the function here"}
 			}
+			fi.m.elsewhere(v)
 			return v
 		}
 	}

@@ -46,21 +46,31 @@ func (ob *object) perCPU(v *debuginfo.Variable) {
 	}
 }
 
-// elsewhere takes the address of a library's exported object from the place where the library's own code
-// reads it: the program may have a copy of the object, or an earlier library may have an object of the same
-// name.
+// elsewhere takes the address of a library's exported object or function from the place where the library's own code
+// reads it: the program may have a copy of the object, or an earlier library may have an object of the same name.
+// If the library has no such place, the location says that the object is replaceable.
 func (ob *object) elsewhere(v *debuginfo.Variable) {
 	if len(v.Loc.Pieces) != 1 || !ob.file.PIE {
 		return
 	}
 	p := &v.Loc.Pieces[0]
-	if p.Kind != debuginfo.InMemory || len(p.Expr) == 0 || p.Expr[0].Code != debuginfo.OpAddr {
+	if p.Kind != debuginfo.InMemory || len(p.Expr) == 0 {
 		return
 	}
-	if slot, ok := ob.file.Slot(uint64(p.Expr[0].Arg)); ok {
+	at := uint64(p.Expr[0].Arg)
+	if len(p.Expr) == 2 && p.Expr[0].Code == debuginfo.OpConst && p.Expr[1].Code == debuginfo.OpTLS {
+		v.Loc.Replaceable, _ = ob.file.Replaceable(at, true, v.Name)
+		return
+	}
+	if p.Expr[0].Code != debuginfo.OpAddr {
+		return
+	}
+	if slot, ok := ob.file.Slot(at, v.Name); ok {
 		expr := []debuginfo.Op{{Code: debuginfo.OpAddr, Arg: int64(slot)}, {Code: debuginfo.OpDeref, Arg: 8}}
 		p.Expr = append(expr, p.Expr[1:]...)
+		return
 	}
+	v.Loc.Replaceable, _ = ob.file.Replaceable(at, false, v.Name)
 }
 
 // location finds where the value is at pc: its location, or its constant.

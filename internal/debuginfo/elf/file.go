@@ -27,7 +27,7 @@ type File struct {
 	*image
 	*unpacker
 	*symbolTable
-	*pointers
+	*binding
 	// Writers identifies the users that may have written the file: it is equal for files that the same users
 	// may write.
 	Writers string
@@ -139,7 +139,7 @@ func New(path string, data []byte) (*File, error) {
 	up := &unpacker{image: im, unpack: map[string]*unpacked{}}
 	f := &File{
 		image: im, unpacker: up,
-		symbolTable: &symbolTable{image: im, unpacker: up}, pointers: &pointers{image: im, unpacker: up},
+		symbolTable: &symbolTable{image: im, unpacker: up}, binding: &binding{pointers: &pointers{image: im, unpacker: up}},
 	}
 	for _, s := range e.Sections {
 		if _, dup := f.sections[s.Name]; !dup {

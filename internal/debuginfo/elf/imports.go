@@ -3,40 +3,50 @@ package elf
 import (
 	stdelf "debug/elf"
 	"slices"
-	"strings"
 )
 
-// Imported are the names of the symbols that the file takes from others.
-func (f *File) Imported() (names map[string]bool, err error) {
-	defer guard(f.Path, &err)()
-	names = map[string]bool{}
-	list, err := f.elf.DynamicSymbols()
-	if err != nil {
-		return names, nil // it has none
-	}
-	for i := range list {
-		if s := &list[i]; s.Section == stdelf.SHN_UNDEF && s.Name != "" {
-			name, _, _ := strings.Cut(s.Name, "@")
-			names[name] = true
-		}
-	}
-	return names, nil
-}
+// Import is a symbol that the file takes from others.
+type Import struct{ Name, Version string } // Version "": it asks for none
 
-// Exports reports whether the file has a function of that name which others may take.
-func (f *File) Exports(name string) (yes bool, err error) {
+// Imports are the symbols that the file takes from others.
+func (f *File) Imports() (list []Import, err error) {
 	defer guard(f.Path, &err)()
-	t := f.symbols()
-	for i := range t.raw {
-		r := &t.raw[i]
-		if !r.dyn || !t.isNamed(r, name) {
+	f.symbols() // the strings
+	index, versions := f.sectionOf(stdelf.SHT_GNU_VERSYM), f.neededVersions()
+	for i, s := range f.dynamicSymbols() {
+		name := string(f.syms.nameBytes(&s))
+		if s.shndx != 0 || name == "" {
 			continue
 		}
-		if s := t.symbol(r); !s.Local && f.IsFunc(s) {
-			return true, nil
-		}
+		list = append(list, Import{name, versions[versionOf(index, i)&versionIndex]})
 	}
-	return false, nil
+	return list, nil
+}
+
+// Exports are the symbols of that name which others may take.
+func (f *File) Exports(name string) (list []Versioned, err error) {
+	defer guard(f.Path, &err)()
+	f.symbols() // the strings
+	index, versions := f.sectionOf(stdelf.SHT_GNU_VERSYM), f.versionNames()
+	for i, s := range f.dynamicSymbols() {
+		if s.shndx == 0 || stdelf.SymBind(s.info>>4) == stdelf.STB_LOCAL || !f.syms.isNamed(&s, name) {
+			continue
+		}
+		v := versionOf(index, i)
+		list = append(list, Versioned{f.syms.symbol(&s), versions[v&versionIndex], v&versionHidden == 0})
+	}
+	return list, nil
+}
+
+// Satisfies reports whether the dynamic linker takes an exported symbol for an import of its name.
+func (v *Versioned) Satisfies(im Import) bool {
+	switch {
+	case im.Version == v.Version:
+		return true
+	case v.Version == "":
+		return v.Default // the file, or the symbol, has no versions
+	}
+	return im.Version == "" && v.Default
 }
 
 // Defined are the symbols with one of these names that the file defines; see Lookup.

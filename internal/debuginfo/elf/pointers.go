@@ -16,9 +16,6 @@ type pointers struct {
 	relocOnce sync.Once
 	words     []word // see relocated
 	wordsErr  error
-
-	slotOnce sync.Once
-	slots    map[uint64]uint64 // see Slot
 }
 
 // CodePointers returns the addresses in executable segments, sorted, that the
@@ -130,36 +127,6 @@ func (pt *pointers) relocations() (out []word, err error) {
 	})
 	slices.SortFunc(out, func(a, b word) int { return cmp.Compare(a.at, b.at) })
 	return out, nil
-}
-
-// Slot is the address of a word that holds, when the file is loaded, where its exported
-// object at vaddr is: a copy in the program (R_X86_64_COPY), or the object of that name of
-// a library that comes before. The file's own code takes the address from there.
-func (pt *pointers) Slot(vaddr uint64) (slot uint64, ok bool) {
-	pt.slotOnce.Do(pt.findSlots)
-	slot, ok = pt.slots[vaddr]
-	return slot, ok
-}
-
-func (pt *pointers) findSlots() {
-	var err error
-	defer guard(pt.Path, &err)() // of a file that is being truncated those that were read count
-	pt.slots = map[uint64]uint64{}
-	d := pt.dynamic()
-	b, err := pt.table(d, stdelf.DT_RELA, stdelf.DT_RELASZ)
-	if err != nil {
-		return
-	}
-	for ; len(b) >= 24; b = b[24:] {
-		at, info := binary.LittleEndian.Uint64(b), binary.LittleEndian.Uint64(b[8:])
-		if stdelf.R_X86_64(uint32(info)) != stdelf.R_X86_64_GLOB_DAT {
-			continue
-		}
-		sym := pt.ReadVaddr(d[stdelf.DT_SYMTAB]+info>>32*symSize, symSize)
-		if len(sym) == symSize && binary.LittleEndian.Uint16(sym[6:]) != 0 && stdelf.SymType(sym[4]&15) == stdelf.STT_OBJECT {
-			pt.slots[binary.LittleEndian.Uint64(sym[8:])] = at
-		}
-	}
 }
 
 // The tags of compact relative relocations, which debug/elf lacks.

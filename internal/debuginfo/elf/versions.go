@@ -29,10 +29,10 @@ func (f *File) Versions(name string) (out []Versioned, err error) {
 	}
 	index := f.sectionOf(stdelf.SHT_GNU_VERSYM)
 	for i, s := range f.dynamicSymbols() {
-		if 2*i+2 > len(index) || s.shndx == 0 || !f.syms.isNamed(&s, name) {
+		if s.shndx == 0 || !f.syms.isNamed(&s, name) {
 			continue
 		}
-		v := binary.LittleEndian.Uint16(index[2*i:])
+		v := versionOf(index, i)
 		sym := f.syms.symbol(&s)
 		if version := names[v&versionIndex]; version != "" && f.IsFunc(sym) {
 			out = append(out, Versioned{sym, version, v&versionHidden == 0})
@@ -73,6 +73,33 @@ func (f *File) versionNames() map[uint16]string {
 		aux, next := uint64(binary.LittleEndian.Uint32(b[12:])), uint64(binary.LittleEndian.Uint32(b[16:]))
 		if flags&base == 0 && aux+4 <= uint64(len(b)) {
 			names[index&versionIndex] = text(f.syms.dyn, binary.LittleEndian.Uint32(b[aux:]))
+		}
+		if next == 0 || next > uint64(len(b)) {
+			break
+		}
+		b = b[next:]
+	}
+	return names
+}
+
+// versionOf is entry i of the table of versions; 0 (local) where there is none.
+func versionOf(index []byte, i int) uint16 {
+	if 2*i+2 > len(index) {
+		return 0
+	}
+	return binary.LittleEndian.Uint16(index[2*i:])
+}
+
+// neededVersions are the names of the versions that the file asks others for, by index.
+func (f *File) neededVersions() map[uint16]string {
+	const needSize, auxSize = 16, 16
+	names := map[uint16]string{}
+	b := f.sectionOf(stdelf.SHT_GNU_VERNEED)
+	for len(b) >= needSize {
+		aux, next := uint64(binary.LittleEndian.Uint32(b[8:])), uint64(binary.LittleEndian.Uint32(b[12:]))
+		for a := b; aux != 0 && aux+auxSize <= uint64(len(a)); aux = uint64(binary.LittleEndian.Uint32(a[12:])) {
+			a = a[aux:]
+			names[binary.LittleEndian.Uint16(a[6:])&versionIndex] = text(f.syms.dyn, binary.LittleEndian.Uint32(a[8:]))
 		}
 		if next == 0 || next > uint64(len(b)) {
 			break

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -171,6 +172,23 @@ func (e *Engine) Account(sums []event.SiteSummary) {
 // Slow returns a warning about the programs since the last call that have an int3 although a uprobe would
 // be faster, with the reasons; "" if there are none. all is the number of programs.
 func (e *Engine) Slow(all int) string { return e.uprobes.warning(all) }
+
+// Loads counts the loads of the files of programs.
+func (e *Engine) Loads(list []*engine.Program) (n int) {
+	seen := map[*image.Module]bool{}
+	for _, x := range list {
+		seen[x.Site.(*Site).mod.Module] = true
+	}
+	for _, m := range e.mods.list {
+		for s := range seen {
+			if m.SameFile(s) {
+				n++
+				break
+			}
+		}
+	}
+	return n
+}
 
 // ProtectClock installs the handler of memory faults for the installed hit programs.
 func (e *Engine) ProtectClock() error {

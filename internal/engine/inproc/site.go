@@ -87,6 +87,7 @@ func (w *Site) input(scope debuginfo.Scope) *sema.Input {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
+		Replaces: func(symbol string) string { return w.e.mods.space.Replaces(m.Module, symbol) },
 		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}

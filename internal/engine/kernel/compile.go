@@ -67,6 +67,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	}
 	if c.module != nil {
 		in.GoCode = c.module.GoCode(c.vaddr)
+		in.Replaces = func(symbol string) string { return e.files.replaces(v.target.Path, symbol) }
 	}
 	if !kernel.Take {
 		in.Cond = tp.Cond

@@ -127,3 +127,22 @@ func (f *files) library(needed string) string {
 	}
 	return path
 }
+
+// replaces returns why the file at path may use a symbol of another file in place of its own of that name; see
+// image.Replaces.
+func (f *files) replaces(path, symbol string) string {
+	if f.opt.Tgid != 0 {
+		if im, err := image.OfProcess(f.opt.Tgid, f.all); err == nil {
+			for _, m := range im.Modules() {
+				if m.Open() == nil && openfile.Same(m.File(), path) {
+					return im.Replaces(m, symbol)
+				}
+			}
+		}
+	}
+	program := ""
+	if f.opt.Program != "" {
+		program, _ = f.find(f.opt.Program) // an error: which program it is is not known
+	}
+	return f.all.Replaces(program, path, symbol, f.library)
+}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
@@ -32,6 +33,10 @@ func (e *programs) uprobes(p *probe.Place) ([]candidate, error) {
 	sites, err := probe.Resolve(p, m, check)
 	if err != nil {
 		lib, in, lerr := e.imported(p, m, path)
+		var unsure *image.UnsureError
+		if errors.As(lerr, &unsure) {
+			return nil, lerr
+		}
 		if lerr != nil {
 			return nil, err
 		}
@@ -52,23 +57,18 @@ func (e *programs) uprobes(p *probe.Place) ([]candidate, error) {
 	})
 }
 
-// imported is the library from which a program takes a function that it has not itself:
-// see image.Provider. Where the place names no file, it is the first library of the
-// program that has the function.
+// imported is the library from which a program takes a function that it has not itself: see image.Provider. Where the
+// place names no file and the program does not take the function, it is the first of its libraries that has it.
 func (e *programs) imported(p *probe.Place, m *dwarf.Module, path string) (*dwarf.Module, string, error) {
 	if p.Func == "" || p.Glob() {
 		return nil, "", fs.ErrNotExist
 	}
-	var from *image.Module
-	if p.Path != "" {
-		from = e.provider(path, p.Func)
-	} else {
-		for _, lib := range e.files.all.Linked(path, e.files.library) {
-			if _, err := probe.Resolve(p, lib.Info(), nil); err == nil {
-				from = lib
-				break
-			}
-		}
+	from, err := e.provider(path, p.Func)
+	if err != nil {
+		return nil, "", err
+	}
+	if p.Path == "" {
+		from = e.inLibraries(p, path, from)
 	}
 	if from == nil || from.Open() != nil {
 		return nil, "", fs.ErrNotExist
@@ -77,22 +77,46 @@ func (e *programs) imported(p *probe.Place, m *dwarf.Module, path string) (*dwar
 	return from.Info(), from.File(), nil
 }
 
+// inLibraries is the preferred one of a program's libraries that have a function, or else the first. The others are
+// printed.
+func (e *programs) inLibraries(p *probe.Place, path string, preferred *image.Module) *image.Module {
+	from := preferred
+	var others []string
+	for _, lib := range e.files.all.Linked(path, e.files.library) {
+		if from != nil && openfile.Same(lib.File(), from.File()) {
+			continue
+		}
+		if _, err := probe.Resolve(p, lib.Info(), nil); err != nil {
+			continue
+		}
+		if from == nil {
+			from = lib
+		} else {
+			others = append(others, lib.File())
+		}
+	}
+	if len(others) > 0 {
+		e.warn(fmt.Sprintf("%s is also in %s, which is not traced: name the file that is meant", p.Text, strings.Join(others, ", ")))
+	}
+	return from
+}
+
 // provider is the module from which the file at path takes a function: as the traced
 // process has it where that has its libraries, else as a new one would.
-func (e *programs) provider(path, name string) *image.Module {
+func (e *programs) provider(path, name string) (*image.Module, error) {
 	if e.opt.Tgid != 0 {
 		if im, err := image.OfProcess(e.opt.Tgid, e.files.all); err == nil {
 			for _, m := range im.Modules() {
 				if !openfile.Same(m.File(), path) {
 					continue
 				}
-				if from := im.Provider(m, name); from != nil {
-					return from
+				if from, err := im.Provider(m, name); from != nil || err != nil {
+					return from, err
 				}
 			}
 		}
 	}
-	return e.files.all.Provider(path, name, e.files.library)
+	return e.files.all.Provider(path, name, e.files.library), nil
 }
 
 // userCandidate is a uprobe at a site of a file.

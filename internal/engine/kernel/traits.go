@@ -22,7 +22,11 @@ func (f *files) traits(m *dwarf.Module) traits {
 		t.throws = t.throws || sec.Name == ".gcc_except_table"
 	}
 	t.isGo = m.IsGo()
-	imported, _ := m.File().Imported() // unreadable: its own traits count
+	imported := map[string]bool{}
+	imports, _ := m.File().Imports() // unreadable: its own traits count
+	for _, im := range imports {
+		imported[im.Name] = true
+	}
 	for _, name := range switchers {
 		if defined := m.Lookup(name); (imported[name] || len(defined) > 0) && m.Name() != "libc.so.6" && t.switches == "" {
 			t.switches = name

@@ -73,10 +73,14 @@ func New(c Config) *Set { return &Set{Config: c} }
 func (s *Set) Add(list []inproc.Wanted) []error {
 	errs := make([]error, len(list))
 	var add []*engine.Program
-	var at []int
+	var at, both []int
 	for i, x := range list {
 		if u := s.before(x.Program); u != nil { // its library was loaded again
 			u.absent, u.x = false, x.Program
+			continue
+		}
+		if s.served(x.Program, list, at) {
+			both = append(both, i)
 			continue
 		}
 		var k *engine.Program
@@ -98,6 +102,9 @@ func (s *Set) Add(list []inproc.Wanted) []error {
 		s.Added(add[i])
 		s.list = append(s.list, &uprobe{x: x.Program, k: add[i], foreign: x.Shared})
 		s.Logf("%s at %#x in %s: a uprobe of the kernel", x.Label, x.Site.Addr(), x.Site.(*inproc.Site).Function())
+	}
+	for _, i := range both {
+		errs[i] = list[i].Site.(*inproc.Site).Trapped()
 	}
 	return errs
 }
@@ -171,6 +178,18 @@ func (s *Set) before(x *engine.Program) *uprobe {
 		}
 	}
 	return nil
+}
+
+// served reports whether another load of the site's file (dlmopen) has the uprobe already, or is among list[at[0]],
+// list[at[1]] ... that get it now: the kernel inserts it into all.
+func (s *Set) served(x *engine.Program, list []inproc.Wanted, at []int) bool {
+	site := x.Site.(*inproc.Site)
+	is := func(y *engine.Program) bool {
+		other := y.Site.(*inproc.Site)
+		return y != x && y.Key == x.Key && other.Same(site) && other.Addr() != site.Addr()
+	}
+	return slices.ContainsFunc(s.list, func(u *uprobe) bool { return !u.absent && is(u.x) }) ||
+		slices.ContainsFunc(at, func(i int) bool { return is(list[i].Program) })
 }
 
 // Serving returns the programs of the process that run in the kernel.
