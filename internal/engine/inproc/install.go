@@ -72,10 +72,12 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 			return nil, err
 		}
 	}
-	err = in.borrowing(func(c callable) error { plans, err = in.makeRoom(c, plans); return err })
+	var unreached []*placed
+	err = in.borrowing(func(c callable) error { plans, unreached, err = in.makeRoom(c, plans); return err })
 	if err != nil {
 		return nil, err
 	}
+	plans = in.trapInstead(plans, unreached)
 	if err := in.mapBuffers(); err != nil {
 		return nil, err
 	}
@@ -164,18 +166,33 @@ func (in *installer) newBuffers() error {
 }
 
 // makeRoom allocates memory for code, and reads what must be known of the process. It returns the plans for which
-// there was room.
-func (in *installer) makeRoom(c callable, plans []*placed) ([]*placed, error) {
+// there was room, and those of them whose punned jump reaches no free address.
+func (in *installer) makeRoom(c callable, plans []*placed) (kept, unreached []*placed, err error) {
 	need := needOf(plans)
 	plans = in.sites.keep(plans, func(p *placed) error { return in.codeSpace.reserve(c, p, need) })
-	if err := in.codeSpace.placeStubs(c, plans); err != nil {
-		return nil, err
+	if unreached, err = in.codeSpace.placeStubs(c, plans); err != nil {
+		return nil, nil, err
 	}
 	forbidden, err := c.Learn()
 	if err == nil && forbidden {
 		in.handlers.foundNoTSC()
 	}
-	return plans, err
+	return plans, unreached, err
+}
+
+// trapInstead replaces punned plans without a stub by uprobes, or by int3.
+func (in *installer) trapInstead(plans, unreached []*placed) []*placed {
+	if len(unreached) == 0 {
+		return plans
+	}
+	gone := map[*placed]bool{}
+	for _, p := range unreached {
+		gone[p] = true
+	}
+	for _, p := range in.uprobes.replaceTraps(in.sites.keep(unreached, (*placed).replan)) {
+		delete(gone, p)
+	}
+	return slices.DeleteFunc(plans, func(p *placed) bool { return gone[p] })
 }
 
 // write writes the trampolines, while the process runs. Nothing jumps to them yet.

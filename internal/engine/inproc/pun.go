@@ -94,8 +94,9 @@ func (g *gaps) page(lo, hi uint64) (uint64, bool) {
 	return 0, false
 }
 
-// placeStubs gives every punned plan a stub, or makes the plan again with int3.
-func (m *codeSpace) placeStubs(st callable, plans []*placed) error {
+// placeStubs gives every punned plan a stub. It returns the plans without one: no address that the jump can reach is
+// free.
+func (m *codeSpace) placeStubs(st callable, plans []*placed) (without []*placed, err error) {
 	var free *gaps
 	for _, p := range plans {
 		if p.plan.Tactic != patch.Pun {
@@ -104,18 +105,15 @@ func (m *codeSpace) placeStubs(st callable, plans []*placed) error {
 		if free == nil {
 			maps, err := st.Maps()
 			if err != nil {
-				return err
+				return nil, err
 			}
 			free = newGaps(maps)
 		}
-		if m.placeStub(st, p, free) {
-			continue
-		}
-		if err := p.replan(); err != nil {
-			return err
+		if !m.placeStub(st, p, free) {
+			without = append(without, p)
 		}
 	}
-	return nil
+	return without, nil
 }
 
 func (m *codeSpace) placeStub(st callable, p *placed, free *gaps) bool {
