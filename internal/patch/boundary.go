@@ -39,11 +39,13 @@ const (
 // table). A vouched address that control flow shows to lie inside an instruction is
 // ignored. In contrast to a sweep from the start of the function to its end, data
 // within the function is not taken for code.
-func (c *Code) Flow(vouched []uint64) *Flow {
+func (c *Code) Flow(vouched []uint64) *Flow { return c.follow(c.Entries, vouched) }
+
+func (c *Code) follow(entries, vouched []uint64) *Flow {
 	a := c.analyse()
 	f := &Flow{c: c, lo: c.Lo, at: make([]uint8, len(a.index))}
 	f.from(c.inside(c.LandingPads)...)
-	f.from(c.inside(c.Entries)...)
+	f.from(c.inside(entries)...)
 	for _, t := range c.inside(vouched) {
 		if f.at[t-c.Lo] == 0 {
 			f.from(t)
@@ -171,4 +173,57 @@ func (c *Code) RedZone() bool {
 		}
 	}
 	return !calls || a.broken != ""
+}
+
+// doubtful returns why an instruction that the sweep has found at addr may be data; "" if it is code as far as can be
+// known. Compilers put no data between instructions; authors of assembler do, and then something refers to them. So in a
+// function that may be written by hand, or refers to itself, an address that no control flow leads to is in doubt if
+// anything refers to the bytes around it that none leads to.
+func (c *Code) doubtful(a *analysis, addr uint64) string {
+	if addr == c.Lo || !c.Apart && !c.ownData(a) {
+		return ""
+	}
+	f := c.known()
+	b := f.Boundary(addr)
+	if b.Verdict == Begins {
+		return ""
+	}
+	lo, hi := addr, addr+1
+	for lo > f.lo && f.at[lo-1-f.lo] == 0 {
+		lo--
+	}
+	for hi-f.lo < uint64(len(f.at)) && f.at[hi-f.lo] == 0 {
+		hi++
+	}
+	for i := range a.insts {
+		for _, to := range arrivals(&a.insts[i]) {
+			if to >= lo && to < hi {
+				return b.Why
+			}
+		}
+	}
+	if c.Text == nil {
+		return ""
+	}
+	text, err := c.Text()
+	if err != nil {
+		return b.Why
+	}
+	if _, refers := text.arrives(c, lo-1, hi); refers {
+		return b.Why
+	}
+	return ""
+}
+
+// known is what control flow leads through from the function's start and from what is vouched for. Entries do not
+// count: a label in the function may be that of data.
+func (c *Code) known() *Flow {
+	c.flowOnce.Do(func() {
+		var vouched []uint64
+		if c.Vouched != nil {
+			vouched = c.Vouched()
+		}
+		c.flow = c.follow([]uint64{c.Lo}, vouched)
+	})
+	return c.flow
 }

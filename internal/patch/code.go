@@ -33,6 +33,8 @@ type Code struct {
 	// Entries are further places at which control may arrive: symbols inside the
 	// function, setjmp receivers, ...
 	Entries []uint64
+	// Vouched lists addresses that something else says are starts of instructions: a line table. Nil: nothing does.
+	Vouched func() []uint64
 	// ReadMem reads data of the program with its relocations applied: jump
 	// tables. With nil every function with an indirect jump is opaque.
 	ReadMem func(addr uint64, n int) ([]byte, error)
@@ -58,6 +60,9 @@ type Code struct {
 
 	once sync.Once
 	an   analysis
+
+	flowOnce sync.Once
+	flow     *Flow // see known
 
 	far      []field // see Text.far
 	farKnown bool

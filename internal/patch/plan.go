@@ -138,6 +138,9 @@ func (a *analysis) boundary(c *Code, addr uint64, opt Options) string {
 	case !opt.Boundary:
 		return "it is not known whether an instruction begins there: " + a.broken
 	}
+	if why := c.doubtful(a, addr); why != "" {
+		return "it is not certain that an instruction begins there: " + why
+	}
 	return ""
 }
 

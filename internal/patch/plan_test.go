@@ -238,6 +238,44 @@ func codeOnly(code ...Region) func() (*Text, error) {
 	return func() (*Text, error) { return t, nil }
 }
 
+// TestData: what control flow does not lead to in a function written by hand is no place if anything refers to it, even
+// if it can be decoded: it may be data.
+func TestData(t *testing.T) {
+	// mov 4(%rip),%rax; add %rdi,%rax; ret; then 8 bytes that read as "mov %rax,%rbx", "xor %eax,%eax" ...
+	const own = "48 8b 05 04 00 00 00 48 01 f8 c3 48 89 c3 31 c0 31 c9 c3"
+	// The same bytes, which only another function refers to: lea -n(%rip),%rax; ret.
+	const foreign = "90 90 90 90 90 90 90 48 01 f8 c3 48 89 c3 31 c0 31 c9 c3"
+	for _, tt := range []struct {
+		name, code string
+		off        uint64
+		vouched    bool
+		refers     bool
+		ok         bool
+	}{
+		{"code", own, 7, false, false, true},
+		{"data that the function reads", own, 11, false, false, false},
+		{"inside these data", own, 14, false, false, false},
+		{"a line of the source", own, 11, true, false, true},
+		{"data that another function reads", foreign, 14, false, true, false},
+		{"dead code", foreign, 14, false, false, true},
+	} {
+		code := unhex(t, tt.code)
+		other := Region{base + 0x100, unhex(t, "48 8d 05 04 ff ff ff c3")} // lea base+11
+		if !tt.refers {
+			other.Bytes = unhex(t, "c3")
+		}
+		c := &Code{Lo: base, Hi: base + uint64(len(code)), Bytes: code, Apart: true, Text: codeOnly(Region{base, code}, other)}
+		c.Entries = []uint64{base + 11} // a label
+		if tt.vouched {
+			c.Vouched = func() []uint64 { return []uint64{base + tt.off} }
+		}
+		_, err := Make(c, base+tt.off, Options{Boundary: true})
+		if (err == nil) != tt.ok {
+			t.Errorf("%s: %v", tt.name, err)
+		}
+	}
+}
+
 // TestBudget: a walk that is too long leaves everything alive.
 func TestBudget(t *testing.T) {
 	code := append([]byte(strings.Repeat("\x90", 100)), 0x31, 0xc0, 0xc3)

@@ -91,6 +91,13 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 		c.Loose = !known
 	}
 	c.Text = func() (*patch.Text, error) { return m.textOf(read) }
+	c.Vouched = func() []uint64 {
+		rows := m.dw.Rows(vaddr, main.Lo, main.Hi)
+		for i := range rows {
+			rows[i] += m.bias
+		}
+		return rows
+	}
 	return c, nil
 }
 
