@@ -1,6 +1,6 @@
 # A restartable sequence (rseq(2)) that counts on the counter of its CPU, and its
 # descriptor: with IN_SECTION in __rseq_cs, with IN_DATA elsewhere in the data, else
-# made at run time by describe.
+# made at run time by describe. With LABELS symbols divide the function.
 
 #ifndef SIGNATURE
 #define SIGNATURE 0x53053053
@@ -18,6 +18,9 @@ count:
 .Lagain:
 	mov %rdx, 8(%rdi)
 .Lstart:
+#ifdef LABELS
+count_start:
+#endif
 	mov 4(%rdi), %eax
 	shl $6, %eax
 	mov (%rsi,%rax), %rcx
@@ -34,6 +37,9 @@ count:
 	.byte 0x0f, 0xb9, 0x3d
 	.long SIGNATURE
 .Labort:
+#ifdef LABELS
+count_abort:
+#endif
 	jmp .Lagain
 	.cfi_endproc
 	.size count, . - count

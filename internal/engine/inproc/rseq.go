@@ -2,6 +2,7 @@ package inproc
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -15,7 +16,8 @@ import (
 //
 //   - from the module's data, if it describes them
 //   - to be in a function, by an abort handler in it or one that jumps back into it, when no data describes
-//     them because they are described at run time. The whole function is then not traced by jumps
+//     them because they are described at run time. The whole function is then not traced by jumps. A function is what
+//     any source says that it is: labels of assembler may lie within
 //   - because threads are in them, or were in them last, when the world is stopped for arming: these are
 //     handlers with a signature of the program's own
 
@@ -28,12 +30,16 @@ func (m *module) sequences(fn *dwarf.Function, read reader) (out []patch.Range, 
 	for _, r := range list {
 		out = append(out, patch.Range{Lo: r.Lo + m.bias, Hi: r.Hi + m.bias})
 	}
-	aborts, err := m.dw.AbortHandlers(fn.Ranges)
+	ranges := slices.Clone(fn.Ranges)
+	if x := m.dw.Extent(fn.Lo); len(x.Starts) > 0 { // labels divide functions of assembler
+		ranges = append(ranges, debuginfo.Range{Lo: x.Lo, Hi: x.Hi})
+	}
+	aborts, err := m.dw.AbortHandlers(ranges)
 	if err != nil {
 		return nil, err
 	}
 	for _, at := range aborts {
-		if inside(fn.Ranges, at) || inside(fn.Ranges, m.leadsTo(at, read)) {
+		if inside(ranges, at) || inside(ranges, m.leadsTo(at, read)) {
 			return nil, fmt.Errorf("%s has a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: its start is not known", fn.Name, at+m.bias)
 		}
 	}
@@ -51,26 +57,7 @@ func inside(ranges []debuginfo.Range, vaddr uint64) bool {
 
 // leadsTo returns the target of the first jump of an abort handler, 0 if there is none near its start.
 func (m *module) leadsTo(abort uint64, read reader) uint64 {
-	for range 16 {
-		var in patch.Inst
-		b, err := read(abort+m.bias, 15)
-		for n := 14; err != nil && n > 0; n-- { // less at the end of the section
-			b, err = read(abort+m.bias, n)
-		}
-		if err == nil {
-			in, err = patch.Decode(b, abort)
-		}
-		switch {
-		case err != nil:
-			return 0
-		case in.Class == patch.Jmp:
-			return in.Target
-		case in.Class.Ends():
-			return 0
-		}
-		abort = in.Next()
-	}
-	return 0
+	return patch.FirstJump(abort, func(vaddr uint64, n int) ([]byte, error) { return read(vaddr+m.bias, n) })
 }
 
 // apartFromLive leaves out patches that touch sequences in which threads are.

@@ -25,6 +25,8 @@ type codeAt struct {
 	*patch.Code
 	flow *patch.Flow
 	rseq []debuginfo.Range
+	// abort is the abort handler of a restartable sequence that is described at run time; 0: there is none.
+	abort uint64
 }
 
 // refused is why no uprobe is put at an address. Where the reason is only that nothing
@@ -68,6 +70,9 @@ func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) erro
 		if vaddr > r.Lo && vaddr < r.Hi {
 			return refused(p, fmt.Sprintf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back at every hit", vaddr), "")
 		}
+	}
+	if c.abort != 0 {
+		return e.unproven(p, fmt.Sprintf("%s is in a function with a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: its start is not known", named(m, vaddr), c.abort))
 	}
 	if n := host.Processor.InstructionBytes; n != 0 { // the alignment is the proof
 		if vaddr%uint64(n) != 0 {

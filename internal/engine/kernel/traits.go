@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/patch"
 )
@@ -68,6 +69,14 @@ func (f *files) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*code
 	}
 	c.flow = c.Flow(m.Rows(vaddr, whole.Lo, whole.Hi))
 	c.rseq, _ = m.RseqRanges()
+	own := debuginfo.Range{Lo: whole.Lo, Hi: whole.Hi}
+	aborts, _ := m.AbortHandlers([]debuginfo.Range{own}) // damaged data describe no sequences
+	for _, at := range aborts {
+		to := patch.FirstJump(at, m.Text)
+		if at >= own.Lo && at < own.Hi || to >= own.Lo && to < own.Hi {
+			c.abort = at
+		}
+	}
 	f.code[key] = c
 	return c, nil
 }
