@@ -2,7 +2,7 @@
 # Builds programs that were not written for jalon, optimised, in several ways (gcc and clang, linked
 # too, split and shared debug information), and compares values at random places of them with GDB's
 # (TestOracleReal). A directory is made for it below TMPDIR, and removed. Needs network access to a
-# mirror of Debian, the packages of "make test", llvm, tclsh and bison.
+# mirror of Debian, the packages of "make test", llvm, libclang-rt-14-dev, tclsh and bison.
 #
 # usage: scripts/oracle-real.sh [-n PLACES] [-s SEED] [-k DIR] [PROGRAM...]
 #   -n  places of each build (800)
@@ -312,15 +312,18 @@ prepare_blas() {
 	for b in blas1-gfortran-O2 blas1z-gfortran-O3; do subject $b; done
 }
 
-# Programs with AddressSanitizer: variables live in frames of its own, and in poisoned memory.
+# Programs with sanitizers. With AddressSanitizer variables live in frames of its own, and in poisoned memory.
 prepare_asan() {
 	local before=("${subjects[@]}") files f="-O1 -fsanitize=address -fno-omit-frame-pointer"
 	prepare_lua # its sources and script
 	echo 'const char *__asan_default_options(void) { return "detect_leaks=0"; }' > asan_options.c # it would be a tracer itself
 	files=$(ls lua-5.4.*/src/*.c | grep -v /luac.c)
 	build gcc "$f -DLUA_USE_POSIX" lua-gcc-O1-asan -lm $files asan_options.c
+	build clang "$f -DLUA_USE_POSIX" lua-clang-O1-asan -lm $files asan_options.c
+	build gcc "-O2 -fsanitize=undefined -DLUA_USE_POSIX" lua-gcc-O2-ubsan -lm $files
+	build clang "-O2 -fsanitize=undefined -DLUA_USE_POSIX" lua-clang-O2-ubsan -lm $files
 	subjects=("${before[@]}")
-	subject lua-gcc-O1-asan "$PWD/s.lua"
+	for b in lua-gcc-O1-asan lua-clang-O1-asan lua-gcc-O2-ubsan lua-clang-O2-ubsan; do subject $b "$PWD/s.lua"; done
 }
 
 # Programs with macros in their debug information (-g3).

@@ -34,6 +34,12 @@ def condition(text):
         return str(e)
 
 
+def is_label(s, block):
+    """Whether GDB counts a label whose code is optimised out as a variable."""
+    return s.addr_class == gdb.SYMBOL_LOC_OPTIMIZED_OUT and \
+        gdb.lookup_symbol(s.name, block, gdb.SYMBOL_LABEL_DOMAIN)[0] == s
+
+
 def names(frame, wanted):
     """The arguments or locals of the innermost (inlined) function, with values."""
     found, seen = [], set()
@@ -46,7 +52,7 @@ def names(frame, wanted):
             if s.is_argument:
                 if wanted == "args" and block.function is not None:
                     found.append([s.name, {"shadowed": True} if s.name in seen else output(" " + s.name)])
-            elif (s.is_variable or s.is_constant) and s.name not in seen:
+            elif (s.is_variable or s.is_constant) and s.name not in seen and not is_label(s, block):
                 seen.add(s.name)
                 if wanted == "locals":
                     found.append([s.name, output(" " + s.name)])

@@ -186,7 +186,8 @@ func TestAddedWhileHit(t *testing.T) {
 	}
 	v, _ := e.Variable(counter)
 	n, m := e.Counts(first), e.Counts(count)
-	if got[first]+n.Lost < first.Pass || got[first] > first.Pass || v != int64(got[count]+m.Lost) || v == 0 {
+	// A hit that found the ring full, because this test had no CPU, does not count up.
+	if got[first]+n.Lost < first.Pass || got[first] > first.Pass || v < int64(got[count]) || v > int64(got[count]+m.Lost) || v == 0 {
 		t.Errorf("%d frames, %d lost, of %d; %d frames and %d lost of the one that counts to %d", got[first], n.Lost, first.Pass, got[count], m.Lost, v)
 	}
 	if last[count] > last[first] {
