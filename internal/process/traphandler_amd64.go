@@ -80,9 +80,9 @@ const trapHandlerCode = "" +
 	"0f05" + // syscall
 	"4883c428" + // add $0x28,%rsp
 	"c3" + // ret
-	"b80f000000" + // restorer: mov $0xf,%eax
+	"48c7c00f000000" + // restorer: mov $0xf,%rax; unwinders and debuggers know these two instructions
 	"0f05" + // syscall
-	"660f1f440000" // nopw 0x0(%rax,%rax,1)
+	"0f1f4000" // nopl 0x0(%rax)
 
 const (
 	trapChain    = 0x5d // of the code above: the signal is not for one of the sites

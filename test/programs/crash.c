@@ -3,6 +3,7 @@
 // by siglongjmp; a name: the function is called without a handler, and the program
 // ends by the signal. "storm N": as "handle", N times, and only the sum is printed.
 #define _GNU_SOURCE
+#include <execinfo.h>
 #include <setjmp.h>
 #include <signal.h>
 #include <stdio.h>
@@ -33,11 +34,12 @@ static void handler(int sig, siginfo_t *info, void *context)
 {
 	greg_t *r = ((ucontext_t *)context)->uc_mcontext.gregs;
 	char line[200];
+	void *frames[32]; // beyond the signal's own
 	seen = seen * 31 + (unsigned long)((char *)r[REG_RIP] == at) + (unsigned long)sig;
-	int n = snprintf(line, sizeof line, "%s: signal %d code %d pc %s%+ld address %s rsp %ld\n", what, sig, info->si_code,
+	int n = snprintf(line, sizeof line, "%s: signal %d code %d pc %s%+ld address %s rsp %ld frames %d\n", what, sig, info->si_code,
 		what, (long)((char *)r[REG_RIP] - at),
 		(char *)info->si_addr == at ? "pc" : info->si_addr == 0 ? "0" : "other",
-		(long)(r[REG_RSP] % 16));
+		(long)(r[REG_RSP] % 16), quiet ? 0 : backtrace(frames, 32));
 	if (!quiet)
 		write(1, line, (size_t)n);
 	if (jump)

@@ -76,8 +76,8 @@ todfl:	subq	$40, %rsp		# struct sigaction, all zero: SIG_DFL
 	syscall
 	addq	$40, %rsp
 	ret
-restorer:
-	movl	$15, %eax		# rt_sigreturn
+restorer:				# as in libc: unwinders and debuggers know these two instructions by their bytes
+	movq	$15, %rax		# rt_sigreturn
 	syscall
 	.balign 8
 data:					# u64 handler, flags, count; {u64 site, trampoline}...
