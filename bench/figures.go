@@ -14,7 +14,7 @@ import (
 type summary struct {
 	ArmedMS float64 `json:"armed_ms"`
 	PauseUS float64 `json:"pause_us"`
-	ArmUS   float64 `json:"arm_pause_us"` // the part of PauseUS until the sites were armed
+	ArmUS   float64 `json:"armed_pause_us"` // the part of PauseUS until the sites were armed
 	Sites   int     `json:"sites"`
 	Hits    uint64  `json:"hits"`
 	Lost    uint64  `json:"lost"`

@@ -273,9 +273,9 @@ func (c *traceCmd) finish(res *jalon.Result) error {
 // shortSummary returns the content of --summary-json.
 func shortSummary(res *jalon.Result) map[string]any {
 	m := map[string]any{
-		"armed_ms":     float64(res.ToArmed.Microseconds()) / 1000,
-		"pause_us":     float64(res.Pause.Nanoseconds()) / 1000,
-		"arm_pause_us": float64(res.PauseToArmed.Nanoseconds()) / 1000, "longest_pause_us": float64(res.LongestPause.Nanoseconds()) / 1000,
+		"armed_ms":       float64(res.ToArmed.Microseconds()) / 1000,
+		"pause_us":       float64(res.Pause.Nanoseconds()) / 1000,
+		"armed_pause_us": float64(res.PauseToArmed.Nanoseconds()) / 1000, "longest_pause_us": float64(res.LongestPause.Nanoseconds()) / 1000,
 		"sites": res.Armed, "outcome": res.Outcome,
 	}
 	var hits, recorded, no, faults, lost, missed, unpaired, left uint64

@@ -16,9 +16,13 @@ type symbolTable struct {
 	*unpacker
 	symOnce sync.Once
 	syms    symtab
-	mu      sync.Mutex // of the indexes by address
+	mu      sync.Mutex // of the indexes by address, and of named
 	asked   int        // of CodeSymbols
+	named   map[string][]Symbol
 }
+
+// maxNamed bounds the names that are remembered.
+const maxNamed = 1024
 
 // Symbol is a defined symbol of .symtab or .dynsym.
 type Symbol struct {
@@ -149,8 +153,26 @@ func (sy *symbolTable) HasSymtab() bool {
 	return false
 }
 
-// Lookup returns every defined symbol of that raw name.
+// Lookup returns every defined symbol of that raw name. A name is searched for once: a condition at ten thousand sites
+// looks up its names at each.
 func (sy *symbolTable) Lookup(name string) []Symbol {
+	sy.mu.Lock()
+	out, known := sy.named[name]
+	sy.mu.Unlock()
+	if known {
+		return slices.Clone(out)
+	}
+	out = sy.search(name)
+	sy.mu.Lock()
+	defer sy.mu.Unlock()
+	if len(sy.named) >= maxNamed || sy.named == nil {
+		sy.named = map[string][]Symbol{}
+	}
+	sy.named[name] = out
+	return slices.Clone(out)
+}
+
+func (sy *symbolTable) search(name string) []Symbol {
 	t := sy.symbols()
 	var out []Symbol
 	for i := range t.raw {
