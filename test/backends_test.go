@@ -23,8 +23,6 @@ var ownFiles = map[string]map[string]string{
 		"lower_intern.go":    "the kernel's programs record the stack itself",
 		"lower_overwrite.go": "as lower_reserve.go",
 		"lower_reserve.go":   "eBPF reserves in lower_record.go: it has one protocol",
-		"lower_map.go":       "the kernel's programs have no maps yet",
-		"lower_cell.go":      "as lower_map.go",
 		"lower_ticks.go":     "the kernel's programs have a clock in nanoseconds",
 		"lower_float.go":     "the kernel's programs cannot compute with floating point",
 	},

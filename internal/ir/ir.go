@@ -155,7 +155,7 @@ const (
 	Intern
 
 	// Ticks is the time of the hit, in ticks of the processor's time stamp counter: all through a hit one value.
-	// In a process only, as the operations on maps.
+	// In a process only.
 	Ticks
 
 	// Maps outlive a hit and are shared by programs: tables of Program.Maps, of which Aux is the number. A key is two

@@ -4,14 +4,15 @@ import "github.com/jalon-trace/jalon/internal/ir"
 
 // analysis is the information about a program before code is generated.
 type analysis struct {
-	p     *ir.Program
-	c     *Config
-	def   []*ir.Instr // by value; nil for block parameters
-	known []bool      // by value: a constant, whose number is in value
-	value []uint64
-	reach []bool // by block
-	uses  []int  // by value, among what is emitted
-	fused []bool // by value: a comparison done by the branch that uses it
+	p        *ir.Program
+	c        *Config
+	def      []*ir.Instr // by value; nil for block parameters
+	known    []bool      // by value: a constant, whose number is in value
+	value    []uint64
+	reach    []bool // by block
+	uses     []int  // by value, among what is emitted
+	fused    []bool // by value: a comparison done by the branch that uses it
+	keyWords int    // of the largest key on the stack
 	// sizes are the different sizes that Reserve is called with.
 	sizes map[int64]bool
 	// late are the Results that are left in a register for the Exit of their block.
@@ -33,6 +34,11 @@ func analyse(p *ir.Program, c *Config) *analysis {
 		def: make([]*ir.Instr, n), known: make([]bool, n), value: make([]uint64, n),
 		reach: make([]bool, len(p.Blocks)), uses: make([]int, n), fused: make([]bool, n),
 		sizes: map[int64]bool{}, late: map[*ir.Instr]bool{},
+	}
+	for _, m := range p.Maps {
+		if m.More > 0 {
+			an.keyWords = max(an.keyWords, 2+m.More)
+		}
 	}
 	an.constants()
 	an.reachable()

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -21,6 +22,9 @@ func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 		return nil, err
 	}
 	if err := supported(p, c); err != nil {
+		return nil, err
+	}
+	if err := c.checkMaps(p); err != nil {
 		return nil, err
 	}
 	an := analyse(p, c)
@@ -74,6 +78,23 @@ func (c *Config) check() error {
 	return nil
 }
 
+// checkMaps holds that the tables have the forms of the program's maps.
+func (c *Config) checkMaps(p *ir.Program) error {
+	for n, m := range p.Maps {
+		if n >= len(c.Maps) { // not used: see supports
+			break
+		}
+		got, want := c.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single}
+		if want.Slots = got.Slots; m.Cells {
+			want.Sets = max(got.Sets, int(c.Layout.CPUMask)+1)
+		}
+		if got != want || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
+			return fmt.Errorf("the table of map %d has the form %+v, not %+v", n, got, want)
+		}
+	}
+	return nil
+}
+
 // supported returns what eBPF does not support, in words.
 func supported(p *ir.Program, c *Config) error {
 	for _, cl := range p.Classes {
@@ -94,8 +115,8 @@ func supported(p *ir.Program, c *Config) error {
 
 func (c *Config) supports(in *ir.Instr) error {
 	switch {
-	case in.Op.OnMap():
-		return errors.New("maps: the kernel's programs have none yet")
+	case in.Op.OnMap() && in.Aux >= int64(len(c.Maps)):
+		return errors.New("maps: the kernel's programs have no table for this one")
 	case in.Op == ir.Ticks:
 		return errors.New("the time stamp counter: the kernel's programs have a clock in nanoseconds")
 	}

@@ -50,6 +50,7 @@ func TestDifferential(t *testing.T) {
 		for range statesPerProgram {
 			m.state.Registers(r)
 			m.state.RecordRoom = r.Intn(12) != 0
+			m.state.Maps, m.state.MapsFull = irgen.RandomMaps(r), r.Intn(6) == 0
 			if err := m.compare(tr, r, &n); err != nil {
 				t.Fatalf("program %d (seed %d): %v\n%s\n%s\nregisters %#x", n.programs, seed, err, tr.describe(), tr.text, m.state.Regs)
 			}
@@ -75,7 +76,7 @@ func envInt(name string, def int) int {
 // trial makes a program that compiles and loads.
 func (m *machine) trial(r *rand.Rand) (*trial, irgen.Options) {
 	cfg := m.randomConfig(r)
-	opt := irgen.Options{Kernel: true, NoRegs: cfg.Context != Regs}
+	opt := irgen.Options{Kernel: true, NoRegs: cfg.Context != Regs, Maps: r.Intn(2) == 0}
 	if cfg.Space == Kernel {
 		opt.High = m.highAt
 	}
@@ -109,7 +110,7 @@ func (m *machine) randomConfig(r *rand.Rand) Config {
 	l, size := layout()
 	cfg := Config{
 		Name: mapName, Layout: l, Slack: testSlack, MapSize: size,
-		Context: Context(r.Intn(3)), Space: Space(r.Intn(2)), Features: m.full,
+		Maps: testTables(), Context: Context(r.Intn(3)), Space: Space(r.Intn(2)), Features: m.full,
 		Return: int32(r.Intn(2)), Atomic: r.Intn(2) == 0,
 	}
 	if r.Intn(4) == 0 {
@@ -187,7 +188,17 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 	for k, v := range s.Vars {
 		put(l.Variables+8*uint64(k), v)
 	}
+	m.setMaps(s.Maps, s.MapsFull)
 	result := m.run(tr.prog, s.Context[:])
+	if len(tr.p.Maps) > 0 {
+		got, noRoom := m.tables()
+		if d := want.DiffMaps(got); d != "" {
+			return fmt.Errorf("%s", d)
+		}
+		if noRoom != want.NoRoom {
+			return fmt.Errorf("%d keys without room, want %d", noRoom, want.NoRoom)
+		}
+	}
 
 	for k, v := range want.Vars {
 		if got := binary.LittleEndian.Uint64(word(l.Variables + 8*uint64(k))); got != v {

@@ -94,6 +94,9 @@ type Config struct {
 	// MapSize is the size of the map's value, for the bounds that the verifier proves.
 	MapSize uint64
 
+	// Maps are the tables of the program's maps, by number.
+	Maps []Table
+
 	Context  Context
 	Space    Space
 	Features Features

@@ -11,6 +11,8 @@ type emitter struct {
 	*code
 	areas [numAreas]int
 	stack int // bytes used
+	// keyWords is the number of words of the largest key on the stack.
+	keyWords int
 }
 
 // area is a part of the stack that is not a spilled value.
@@ -25,6 +27,7 @@ const (
 	areaTurn               // of a reservation: the number of the attempt, what was reserved before, where the context goes
 	areaPid                // the numbers of a thread and its process, and the way to them
 	areaParts              // of a number of bits
+	areaKey                // of a map
 	areaWalk               // the state of a walk along the stack
 	numAreas
 )
@@ -34,7 +37,11 @@ var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText:
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {
 	if em.areas[a] == 0 {
-		em.stack += areaSizes[a]
+		size := areaSizes[a]
+		if a == areaKey {
+			size = 8 * em.keyWords
+		}
+		em.stack += size
 		em.areas[a] = em.stack
 	}
 	return -int16(em.areas[a])

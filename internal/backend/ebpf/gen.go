@@ -14,7 +14,7 @@ import (
 //	stubs                 code out of line
 //	operands              where values are
 //	memory, surroundings  reads of memory, of the context and of the environment
-//	integers, variables, comparisons, copies, branches   families of operations
+//	integers, variables, comparisons, copies, mapped, branches   families of operations
 //
 // The operations of records and counters are gen's own.
 type gen struct {
@@ -28,16 +28,18 @@ type gen struct {
 	*variables
 	*comparisons
 	*copies
+	*mapped
 	*branches
 }
 
 func newGen(pl *planner, behind map[*ir.Instr]valueSet, second bool) *gen {
-	em, st := &emitter{code: &code{}}, &stubs{}
+	em, st := &emitter{code: &code{}, keyWords: pl.an.keyWords}, &stubs{}
 	od := &operands{planner: pl, emitter: em, second: second}
 	me, su, cm := &memory{pl, em, st, od, behind}, &surroundings{pl, em, st, od}, &comparisons{pl, em, st, od}
 	return &gen{
 		planner: pl, emitter: em, stubs: st, operands: od, memory: me, surroundings: su, comparisons: cm,
-		integers: &integers{pl, em, st, od}, variables: &variables{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, branches: &branches{pl, em, st, od, cm},
+		integers: &integers{pl, em, st, od}, variables: &variables{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, mapped: &mapped{pl, em, st, od, me},
+		branches: &branches{pl, em, st, od, cm},
 	}
 }
 

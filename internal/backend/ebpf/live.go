@@ -76,7 +76,7 @@ func (l *liveness) instr(in *ir.Instr, pos, end int32) {
 	for _, v := range an.inputs(in) {
 		to := pos
 		switch {
-		case v == in.A && keepsA(in):
+		case v == in.A && keepsA(in) || an.onCell(in):
 			to = pos + 1
 		case in.Op == ir.Reserve: // see analysis.pidTgid
 			to = pos + 1

@@ -206,10 +206,13 @@ const (
 	contextBlock // in the kernel, whatever Space is
 )
 
+// immIsElse: Imm is no offset of the address, but a place in the record or in a key.
+func immIsElse(in *ir.Instr) bool { return in.Op.Info().Record || in.Op == ir.KeyText }
+
 // addressArgument puts in's address into r3.
 func (me *memory) addressArgument(in *ir.Instr) side {
 	imm := in.Imm
-	if in.Op.Info().Record {
+	if immIsElse(in) {
 		imm = 0
 	}
 	if k, ok := me.number(in.A); ok {
@@ -281,7 +284,7 @@ func (me *memory) faultLabel(in *ir.Instr, f ir.BlockID) label {
 			r = to.r
 		}
 		at := *in
-		if in.Op.Info().Record {
+		if immIsElse(in) {
 			at.Imm = 0
 		}
 		me.addressIn(r, &at)

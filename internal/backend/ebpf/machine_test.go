@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -16,7 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
@@ -42,10 +45,56 @@ func layout() (ring.Layout, uint64) {
 	return l, l.Rings + 2*l.RingStride
 }
 
+// testTables are the tables of irgen's maps.
+func testTables() (list []Table) {
+	for _, m := range irgen.MapsOf {
+		t := Table{Name: m.Name, Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single}}
+		if m.Cells {
+			t.Sets = 2
+		}
+		list = append(list, t)
+	}
+	return list
+}
+
+// setMaps makes the tables with which a run begins.
+func (m *machine) setMaps(in eval.Maps, full bool) {
+	for n, tab := range testTables() {
+		clear(m.mapsMem[n])
+		if n < len(in) {
+			tab.Fill(m.mapsMem[n], full, func(add func(key []uint64, shown bool, value []uint64)) {
+				for k, s := range in[n] {
+					add(k[:tab.KeyWords()], s.Shown, s.Words)
+				}
+			})
+		}
+	}
+}
+
+// tables reads what a run has left.
+func (m *machine) tables() (out eval.Maps, noRoom uint64) {
+	out = eval.Maps{}.Clone(len(irgen.MapsOf))
+	for n, tab := range testTables() {
+		r := maps.NewReader(tab.Shape, m.mapsMem[n])
+		noRoom += r.NoRoom()
+		for e := range r.Entries() {
+			if tab.Sets > 0 {
+				e.Value = r.Sum(&e, irgen.MapSums)
+			}
+			k := eval.Key{}
+			copy(k[:], e.Key)
+			out[n][k] = &eval.Slot{Shown: e.Shown, Words: e.Value}
+		}
+	}
+	return out, noRoom
+}
+
 type machine struct {
 	t       testing.TB
 	buffers *ebpf.Map
 	mem     []byte // of buffers
+	maps    []*ebpf.Map
+	mapsMem [][]byte
 	high    *ebpf.Map
 	highMem []byte
 	highAt  uint64
@@ -70,6 +119,10 @@ func newMachine(t testing.TB) *machine {
 	_, size := layout()
 	m.buffers, m.mem = mapping(t, int(size))
 	m.high, m.highMem = mapping(t, irgen.HighSize)
+	for _, tab := range testTables() {
+		x, mem := mapping(t, int(tab.Bytes()))
+		m.maps, m.mapsMem = append(m.maps, x), append(m.mapsMem, mem)
+	}
 	m.user = userMemory(t)
 	var old, one unix.CPUSet
 	must(t, unix.SchedGetaffinity(0, &old))
@@ -187,10 +240,15 @@ func (m *machine) load(insns asm.Instructions) *ebpf.Program {
 
 func (m *machine) tryLoad(typ ebpf.ProgramType, insns asm.Instructions) (*ebpf.Program, error) {
 	for k := range insns {
-		if insns[k].Reference() == mapName {
-			if err := insns[k].AssociateMap(m.buffers); err != nil {
-				return nil, err
-			}
+		name := insns[k].Reference()
+		x := m.buffers
+		if at := slices.IndexFunc(testTables(), func(t Table) bool { return t.Name == name }); at >= 0 {
+			x = m.maps[at]
+		} else if name != mapName {
+			continue
+		}
+		if err := insns[k].AssociateMap(x); err != nil {
+			return nil, err
 		}
 	}
 	spec := &ebpf.ProgramSpec{Type: typ, Instructions: insns, License: "GPL"}

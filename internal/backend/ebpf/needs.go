@@ -67,8 +67,12 @@ func (an *analysis) calls(in *ir.Instr) bool {
 	case ir.Copy:
 		_, ok := an.contextCopy(in)
 		return !ok
+	case ir.MapSlot, ir.MapFind:
+		return !an.p.Maps[in.Aux].Single
+	case ir.KeyText:
+		return true
 	}
-	return false
+	return an.onCell(in)
 }
 
 // keepsA: A is needed after a call that the instruction makes, for the fault edge, a repeated load or to

@@ -380,6 +380,9 @@ func (e *Engine) Close() error {
 	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())
 	}
+	for _, t := range e.loader.tables {
+		errs = append(errs, t.buffer.Close())
+	}
 	if e.loader.mem.buffer != nil {
 		errs = append(errs, e.loader.mem.buffer.Close())
 	}

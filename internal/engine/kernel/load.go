@@ -38,6 +38,8 @@ type loader struct {
 	pids  *pids
 	run   *EngineOptions
 	mem   memory
+	// tables are the maps of the session.
+	tables []*table
 }
 
 // need is what a buffer is made for: the size of the largest record, and how many sites
@@ -96,6 +98,14 @@ func (e *loader) loadOne(l *load) error {
 	l.shared = len(l.programs) > 1
 	cfg := e.config(p)
 	cfg.SiteFromCookie = l.shared
+	tables, err := e.tablesOf(p.IR)
+	if err != nil {
+		return err
+	}
+	buffers := []*bpf.Buffer{e.mem.buffer}
+	for _, t := range tables {
+		cfg.Maps, buffers = append(cfg.Maps, t.code), append(buffers, t.buffer)
+	}
 	if walk := p.at.v.walk; walk != nil && walks(p.IR) {
 		var err error
 		if cfg.Walk, err = walk(); err != nil {
@@ -108,7 +118,7 @@ func (e *loader) loadOne(l *load) error {
 	}
 	v := p.at.v
 	l.loaded, err = e.k.Load(bpf.Program{
-		Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: []*bpf.Buffer{e.mem.buffer},
+		Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers,
 		Sleepable: cfg.Sleeps,
 	})
 	if err != nil {

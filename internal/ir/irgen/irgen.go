@@ -26,7 +26,7 @@ type Options struct {
 	Kernel bool
 	// Walks makes ir.Walk and ir.Intern, for which an executor needs tables.
 	Walks bool
-	// Maps makes the operations on maps, and Ticks: an executor needs tables and a clock.
+	// Maps makes the operations on maps, and, in processes, Ticks: an executor needs tables and a clock.
 	Maps bool
 	// NoRegs reads the registers out of the context block instead (Kernel).
 	NoRegs bool
@@ -58,7 +58,7 @@ func Random(r *rand.Rand, opt Options) *ir.Program {
 		opt.Floats, opt.SegBase = false, false
 	}
 	g := newGen(r, opt)
-	if opt.Maps && !opt.Kernel {
+	if opt.Maps {
 		g.p.Maps = slices.Clone(MapsOf[:])
 	}
 	g.plan()

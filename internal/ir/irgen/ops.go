@@ -34,7 +34,10 @@ func (g *gen) step() {
 			choice{2, func() { g.fload(g.float()) }})
 	}
 	if len(g.p.Maps) > 0 {
-		choices = append(choices, choice{4, g.onMap}, choice{1, g.ticks})
+		choices = append(choices, choice{4, g.onMap})
+		if !g.opt.Kernel {
+			choices = append(choices, choice{1, g.ticks})
+		}
 	}
 	if g.state == inside {
 		choices = append(choices,

@@ -75,6 +75,8 @@ type State struct {
 	High   [HighSize]byte
 	HighAt uint64
 	Maps   eval.Maps // Options.Maps
+	// MapsFull: they have no room for new keys.
+	MapsFull bool
 	// Outside answers for all addresses that the memories here say nothing of;
 	// nil: nothing can be read there.
 	Outside eval.Memory
@@ -85,7 +87,7 @@ func (s *State) Machine() *eval.Machine {
 	return &eval.Machine{
 		Regs: s.Regs, Wide: &s.State, Mem: s, RecordRoom: s.RecordRoom,
 		Context: s.Context[:], Env: s.Env, Comm: s.Comm, Given: s.Given,
-		Vars: s.Vars[:], Maps: s.Maps, Ticks: Ticks,
+		Vars: s.Vars[:], Maps: s.Maps, MapsFull: s.MapsFull, Ticks: Ticks,
 	}
 }
 

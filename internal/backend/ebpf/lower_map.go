@@ -1,0 +1,340 @@
+package ebpf
+
+import (
+	"math/bits"
+
+	"github.com/cilium/ebpf/asm"
+
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/maps"
+)
+
+// Table is the table of a map: the single value of an array map.
+type Table struct {
+	Name string // of the map in the instructions
+	maps.Shape
+}
+
+// mapped works on maps, by the protocol of package maps. A slot is its offset in the table, or 0.
+type mapped struct {
+	*planner
+	*emitter
+	*stubs
+	*operands
+	*memory
+}
+
+func init() {
+	lower[ir.MapSlot], lower[ir.MapFind] = (*gen).mapLook, (*gen).mapLook
+	lower[ir.MapHas] = (*gen).mapHas
+	lower[ir.MapSeen] = (*gen).mapSeen
+	lower[ir.MapGet] = (*gen).mapGet
+	lower[ir.MapSet] = (*gen).mapSet
+	lower[ir.MapShow], lower[ir.MapHide] = (*gen).mapShow, (*gen).mapHide
+	lower[ir.KeyWord] = (*gen).keyWord
+	lower[ir.KeyText] = (*gen).keyText
+}
+
+// tablePointer makes d point to off in the table of in.
+func (ma *mapped) tablePointer(d asm.Register, in *ir.Instr, off uint64) {
+	ma.emit(asm.LoadMapValue(d, 0, uint32(off)).WithReference(ma.c.Maps[in.Aux].Name))
+}
+
+// keyAt is the place of a word of a key on the stack.
+func (ma *mapped) keyAt(word int64) int16 { return ma.area(areaKey) + 8*int16(word) }
+
+// look is a search for a key being emitted. r0 points to the slot, r1 and r2 have the key, r3 the tag of a shown slot of the key,
+// r4 the slot's offset from the first. Of a longer key all words are on the stack, and r1 and r2 are free.
+type look struct {
+	*mapped
+	in                         *ir.Instr
+	tab                        *Table
+	insert                     bool
+	found, done, none, claimed label
+}
+
+func (ma *mapped) mapLook(in *ir.Instr) {
+	l := &look{mapped: ma, in: in, tab: &ma.c.Maps[in.Aux], insert: in.Op == ir.MapSlot, found: ma.newLabel(), done: ma.newLabel(), none: ma.newLabel(), claimed: ma.newLabel()}
+	if l.tab.Single {
+		l.single()
+		return
+	}
+	ma.arguments(argument{asm.R1, in.A}, argument{asm.R2, in.B})
+	l.hash()
+	if n := l.tab.IndexShift(); n < 64 {
+		ma.mov(asm.R4, asm.R3)
+		ma.emit(asm.RSh.Imm(asm.R4, int32(n)))
+		ma.emit(asm.LSh.Imm(asm.R4, int32(bits.TrailingZeros64(l.tab.Stride()))))
+	} else {
+		ma.movImm(asm.R4, 0)
+	}
+	ma.emit(asm.Or.Imm(asm.R3, maps.Shown))
+	ma.tablePointer(asm.R0, in, maps.HeaderSize)
+	ma.emit(asm.Add.Reg(asm.R0, asm.R4))
+	slow := ma.newLabel()
+	ma.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
+	l.compare(slow)
+	ma.bind(l.found)
+	ma.emit(asm.Add.Imm(asm.R4, maps.HeaderSize))
+	ma.bind(l.done)
+	l.forget()
+	ma.rare(func() {
+		ma.bind(slow)
+		l.window()
+	})
+}
+
+// single gives the only slot of a map.
+func (l *look) single() {
+	d := l.dest(l.in.Dst)
+	if l.insert {
+		l.movImm(d, maps.HeaderSize)
+	} else { // times its bit for shown
+		l.tablePointer(d, l.in, maps.HeaderSize)
+		l.emit(asm.LoadMem(d, d, maps.Tag, asm.DWord))
+		l.emit(asm.And.Imm(d, maps.Shown^maps.Hidden))
+		l.emit(asm.Mul.Imm(d, maps.HeaderSize))
+	}
+	l.store(l.in.Dst, d)
+}
+
+// hash makes r3 the hash of the key.
+func (l *look) hash() {
+	l.movImm(asm.R4, factor(maps.Factor0))
+	l.mov(asm.R3, asm.R1)
+	l.emit(asm.Mul.Reg(asm.R3, asm.R4))
+	l.movImm(asm.R5, factor(maps.Factor1))
+	l.emit(asm.Mul.Reg(asm.R5, asm.R2))
+	l.emit(asm.Add.Reg(asm.R3, asm.R5))
+	if l.tab.More == 0 {
+		return
+	}
+	l.emit(asm.StoreMem(asm.R10, l.keyAt(0), asm.R1, asm.DWord))
+	l.emit(asm.StoreMem(asm.R10, l.keyAt(1), asm.R2, asm.DWord))
+	for n := range int64(l.tab.More) {
+		l.mov(asm.R5, asm.R3)
+		l.emit(asm.RSh.Imm(asm.R5, maps.HashFold))
+		l.emit(asm.Xor.Reg(asm.R3, asm.R5))
+		l.emit(asm.LoadMem(asm.R5, asm.R10, l.keyAt(2+n), asm.DWord))
+		l.emit(asm.Add.Reg(asm.R3, asm.R5))
+		l.emit(asm.Mul.Reg(asm.R3, asm.R4))
+	}
+}
+
+// factor keeps the compiler from refusing a constant.
+func factor(v uint64) int64 { return int64(v) }
+
+// compare goes to other unless the slot, whose tag is in r5, is that of the key.
+func (l *look) compare(other label) {
+	if l.insert { // a hidden one too
+		l.emit(asm.Or.Imm(asm.R5, maps.Shown^maps.Hidden))
+	}
+	l.jumpIf(asm.JNE, 8, asm.R5, asm.R3, other)
+	for n := range int64(l.tab.KeyWords()) {
+		key := [...]asm.Register{asm.R1, asm.R2}[n&1]
+		if l.tab.More > 0 {
+			l.emit(asm.LoadMem(key, asm.R10, l.keyAt(n), asm.DWord))
+		}
+		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Key+8*int16(n), asm.DWord))
+		l.jumpIf(asm.JNE, 8, asm.R5, key, other)
+	}
+}
+
+// window looks at all slots of the window.
+func (l *look) window() {
+	for range maps.Window {
+		taken, next := l.newLabel(), l.newLabel()
+		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
+		l.jumpIfImm(asm.JNE, 8, asm.R5, 0, taken)
+		if l.insert {
+			l.mov(asm.R5, asm.R0)
+			l.movImm(asm.R0, 0)
+			l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
+			l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
+			l.jumpIfImm(asm.JEq, 8, asm.R0, 0, l.claimed)
+			l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
+			l.mov(asm.R0, asm.R5)
+			l.jump(next)
+		} else {
+			l.jump(l.none)
+		}
+		l.bind(taken)
+		l.compare(next)
+		l.jump(l.found)
+		l.bind(next)
+		l.emit(asm.Add.Imm(asm.R0, int32(l.tab.Stride())))
+		l.emit(asm.Add.Imm(asm.R4, int32(l.tab.Stride())))
+	}
+	if l.insert {
+		l.tablePointer(asm.R5, l.in, maps.Full)
+		l.movImm(asm.R0, 1)
+		l.emit(asm.AddAtomic.Mem(asm.R5, asm.R0, asm.DWord, 0))
+	}
+	l.bind(l.none)
+	l.movImm(asm.R4, 0)
+	l.jump(l.done)
+	if l.insert {
+		l.bind(l.claimed)
+		l.fill()
+		l.jump(l.found)
+	}
+}
+
+// fill stores the key in the slot that r5 points to, which is claimed.
+func (l *look) fill() {
+	for n := range int64(l.tab.KeyWords()) {
+		key := [...]asm.Register{asm.R1, asm.R2}[n&1]
+		if l.tab.More > 0 {
+			l.emit(asm.LoadMem(key, asm.R10, l.keyAt(n), asm.DWord))
+		}
+		l.emit(asm.StoreMem(asm.R5, maps.Key+8*int16(n), key, asm.DWord))
+	}
+	l.emit(asm.Xor.Imm(asm.R3, maps.Claimed^maps.Hidden))
+	l.emit(asm.StoreMem(asm.R5, maps.Tag, asm.R3, asm.DWord))
+}
+
+// forget makes the result of r4. The verifier would follow what comes after once for each slot of the window, since it knows
+// another range of offsets for each. It knows nothing of 4 bytes in the upper half of a word of the stack.
+func (l *look) forget() {
+	last := int32(maps.HeaderSize + uint64(l.tab.Count()-1)*l.tab.Stride())
+	ok := l.newLabel()
+	l.emit(asm.StoreMem(asm.R10, l.area(areaWord)+4, asm.R4, asm.Word))
+	l.emit(asm.LoadMem(asm.R0, asm.R10, l.area(areaWord)+4, asm.Word))
+	l.emit(asm.And.Imm(asm.R0, (1<<bits.Len32(uint32(last))-1)&^7))
+	l.jumpIfImm(asm.JLE, 8, asm.R0, last, ok)
+	l.movImm(asm.R0, 0)
+	l.bind(ok)
+	l.store(l.in.Dst, asm.R0)
+}
+
+func (ma *mapped) mapHas(in *ir.Instr) {
+	d := ma.dest(in.Dst)
+	ma.load(d, in.A)
+	ma.emit(asm.Neg.Imm(d, 0))
+	ma.emit(asm.RSh.Imm(d, 63))
+	ma.store(in.Dst, d)
+}
+
+// ofSlot emits f with a register that points to the slot, unless there is none; r0 is free, and 0 if there is none.
+func (ma *mapped) ofSlot(in *ir.Instr, f func(slot asm.Register)) {
+	none, p := ma.newLabel(), ma.extra()
+	ma.load(scratch, in.A)
+	ma.jumpIfImm(asm.JEq, 8, scratch, 0, none)
+	ma.tablePointer(p, in, 0)
+	ma.emit(asm.Add.Reg(p, scratch))
+	f(p)
+	ma.bind(none)
+}
+
+func (ma *mapped) mapSeen(in *ir.Instr) {
+	ma.ofSlot(in, func(slot asm.Register) {
+		ma.emit(asm.LoadMem(scratch, slot, maps.Tag, asm.DWord))
+		ma.emit(asm.And.Imm(scratch, maps.Shown^maps.Hidden))
+	})
+	ma.store(in.Dst, scratch)
+}
+
+// valueAt is the offset of a word of the value in a slot.
+func (ma *mapped) valueAt(in *ir.Instr) int16 {
+	return int16(int64(ma.c.Maps[in.Aux].Value()) + 8*in.Imm)
+}
+
+func (ma *mapped) mapGet(in *ir.Instr) {
+	ma.ofSlot(in, func(slot asm.Register) { ma.emit(asm.LoadMem(scratch, slot, ma.valueAt(in), asm.DWord)) })
+	ma.store(in.Dst, scratch)
+}
+
+func (ma *mapped) mapSet(in *ir.Instr) {
+	ma.ofSlot(in, func(slot asm.Register) {
+		if k, ok := ma.small(in.B, 8); ok {
+			ma.storeImm(slot, ma.valueAt(in), 8, int64(k))
+			return
+		}
+		ma.emit(asm.StoreMem(slot, ma.valueAt(in), ma.reg(in.B, scratch), asm.DWord))
+	})
+}
+
+// mapShow does not write to a line that other CPUs read, if the key is shown already.
+func (ma *mapped) mapShow(in *ir.Instr) {
+	state := int32(maps.Shown ^ maps.Hidden)
+	if ma.c.Maps[in.Aux].Single {
+		state = maps.Shown
+	}
+	ma.ofSlot(in, func(slot asm.Register) {
+		done := ma.newLabel()
+		ma.emit(asm.LoadMem(scratch, slot, maps.Tag, asm.Word))
+		ma.jumpIfImm(asm.JSet, 8, scratch, maps.Shown^maps.Hidden, done)
+		ma.emit(asm.Or.Imm(scratch, state))
+		ma.emit(asm.StoreMem(slot, maps.Tag, scratch, asm.Word))
+		ma.bind(done)
+	})
+}
+
+func (ma *mapped) mapHide(in *ir.Instr) {
+	ma.ofSlot(in, func(slot asm.Register) {
+		ma.emit(asm.LoadMem(scratch, slot, maps.Tag, asm.Word))
+		ma.emit(asm.And.Imm(scratch, ^(maps.Shown ^ maps.Hidden)))
+		ma.emit(asm.StoreMem(slot, maps.Tag, scratch, asm.Word))
+	})
+}
+
+func (ma *mapped) keyWord(in *ir.Instr) {
+	if k, ok := ma.small(in.A, 8); ok {
+		ma.storeImm(asm.R10, ma.keyAt(in.Imm), 8, int64(k))
+		return
+	}
+	ma.emit(asm.StoreMem(asm.R10, ma.keyAt(in.Imm), ma.reg(in.A, scratch), asm.DWord))
+}
+
+// keyText reads a string to the stack. The helper ends it with a NUL, so the last byte is read by itself if there is one.
+func (ma *mapped) keyText(in *ir.Instr) {
+	for n := range (in.Aux + 7) / 8 {
+		ma.storeImm(asm.R10, ma.keyAt(in.Imm+n), 8, 0)
+	}
+	text := func() side {
+		s := ma.addressArgument(in)
+		ma.pointTo(asm.R1, asm.R10, int64(ma.keyAt(in.Imm)))
+		ma.movImm(asm.R2, in.Aux)
+		ma.probeRead(true, s)
+		return s
+	}
+	fault, full, done, missing, read := ma.newLabel(), ma.newLabel(), ma.newLabel(), ma.newLabel(), ma.newLabel()
+	if f, ok := ma.an.faults(in); ok {
+		fault = ma.faultLabel(in, f)
+	} else {
+		fault = done
+	}
+	s := text()
+	if ma.c.Sleeps && s != kernelSide {
+		ma.jumpIfImm(asm.JSLT, 8, asm.R0, 0, missing)
+		ma.rare(func() {
+			ma.bind(missing)
+			for _, off := range []int64{0, in.Aux - 1} { // the string may cross a border of pages
+				ma.byteAt(in, off, int64(ma.area(areaWord)))
+			}
+			text()
+			ma.jump(read)
+		})
+	}
+	ma.bind(read)
+	ma.jumpIfImm(asm.JSLT, 8, asm.R0, 0, fault)
+	ma.jumpIfImm(asm.JEq, 8, asm.R0, int32(in.Aux), full)
+	ma.bind(done)
+	ma.rare(func() {
+		ma.bind(full)
+		ma.byteAt(in, in.Aux-1, int64(ma.keyAt(in.Imm))+in.Aux-1)
+		ma.jumpIfImm(asm.JNE, 8, asm.R0, 0, fault)
+		ma.jump(done)
+	})
+}
+
+// byteAt reads a byte of a string to a place on the stack.
+func (ma *mapped) byteAt(in *ir.Instr, off, to int64) {
+	s := ma.addressArgument(in)
+	if off != 0 {
+		ma.addImm(asm.R3, off, asm.R1)
+	}
+	ma.pointTo(asm.R1, asm.R10, to)
+	ma.movImm(asm.R2, 1)
+	ma.probeRead(false, s)
+}
