@@ -51,6 +51,8 @@ func TestRunScript(t *testing.T) {
 		{[]string{"-q", "-e", `$1 { print("x"); exit() }`, "i:ms:1"}, 0, "x\n\n\n", ""},
 		{[]string{"-q", "-e", `begin { print((__NR_exit_group, syscall_name(__NR_openat), strerror(EPERM), signal_name(SIGINT))) }`}, 0, "(...", ""},
 		{[]string{"-q", "-e", `begin { $z = 0; print(5 / $z); for ($i : 0..3) { @[$i % $z]++ } }`}, 0, "1\n\n\n@[1]: 3\n", "division by 0; the result is 1 (3 times)"},
+		{[]string{"-q", "--live", "1ms", "-e", `interval:us:100 { @n++; if (@n == 100) { exit() } }`}, 0, "...", ""},
+		{[]string{"-q", "-e", `begin { speculate(1); print("a"); }`}, 0, "\n\n", "neither committed nor discarded"},
 		{nil, 1, "", "name a script"},
 		{[]string{"-q", "-c", "sh -c 'echo a child'", "-e", `interval:s:100 { } end { printf("%d\n", cpid > 1) }`}, 0, "a child\n1\n\n\n", ""},
 		{[]string{"-q", "-B", "full", "-e", `interval:s:100 { } end { printf("ended\n") }`, "--", "true", "--not-ours"}, 0, "ended\n\n\n", ""},

@@ -8,6 +8,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -17,29 +18,31 @@ import (
 
 // runCmd runs a script in bpftrace's language. Its flags are bpftrace's.
 type runCmd struct {
-	Args      []string `arg:"" optional:"" name:"file" help:"The script (- for standard input), then its positional parameters $1, $2, ...; all are parameters with -e. After --: its named parameters --NAME=VALUE, then a program to start, with its arguments. With -l: what to list"`
-	Expr      string   `short:"e" name:"expression" placeholder:"SCRIPT" help:"The script itself"`
-	List      bool     `short:"l" help:"List probes that match 'PATTERN,...', or those of a script; types: 'struct NAME'. With -v, also their arguments"`
-	Cmd       string   `short:"c" placeholder:"CMD" help:"Start a program, which first runs when all probes are attached; when it ends the script ends, and the other way round"`
-	Pid       string   `short:"p" placeholder:"PID" help:"Only this process; the script ends with it"`
-	Format    string   `short:"f" enum:"text,json" default:"text" help:"Output: text, or json (bpftrace's lines of JSON)"`
-	Output    string   `short:"o" placeholder:"FILE" help:"Write the output to a file"`
-	Buffering string   `short:"B" enum:"line,full,none" default:"line" placeholder:"MODE" help:"When output is written: at the end of each line, when a buffer is full, or at once (none)"`
-	Quiet     bool     `short:"q" help:"No messages of jalon's own"`
-	Verbose   bool     `short:"v" help:"Report the steps; with -l, show the arguments of probes"`
-	Warnings  bool     `short:"k" name:"warnings" help:"Warn at run time also of missing elements of maps and of memory that cannot be read"`
-	NoWarn    bool     `name:"no-warnings" help:"No warnings"`
-	Debug     []string `short:"d" name:"debug" placeholder:"STAGE" help:"Print a stage of the script: ast (as parsed), expanded (macros replaced), types (of all expressions), maps; or all"`
-	Dry       bool     `name:"dry-run" help:"Check the script and run nothing"`
-	Unsafe    bool     `help:"Permit functions that change something: system, signal, override, write_user"`
-	Test      bool     `help:"Run the probes test:NAME and report which fail"`
-	Bench     bool     `help:"Run the probes bench:NAME and report their times"`
-	Mode      string   `enum:"test,bench," default:"" hidden:"" help:"As --test or --bench"`
-	Filter    string   `name:"probe-filter" placeholder:"REGEX" help:"Only probes whose name matches"`
-	DebugDirs []string `name:"debuginfo" sep:":" placeholder:"DIR" help:"Directories of separate debug files (default /usr/lib/debug)"`
-	USDTFile  bool     `name:"usdt-file-activation" help:"Static probes are activated in all processes that map their file"`
-	Version   bool     `short:"V" help:"Print the version of jalon and of the language"`
-	Info      bool     `help:"Print what this kernel and machine have for scripts"`
+	Args      []string      `arg:"" optional:"" name:"file" help:"The script (- for standard input), then its positional parameters $1, $2, ...; all are parameters with -e. After --: its named parameters --NAME=VALUE, then a program to start, with its arguments. With -l: what to list"`
+	Expr      string        `short:"e" name:"expression" placeholder:"SCRIPT" help:"The script itself"`
+	List      bool          `short:"l" help:"List probes that match 'PATTERN,...', or those of a script; types: 'struct NAME'. With -v, also their arguments"`
+	Cmd       string        `short:"c" placeholder:"CMD" help:"Start a program, which first runs when all probes are attached; when it ends the script ends, and the other way round"`
+	Pid       string        `short:"p" placeholder:"PID" help:"Only this process; the script ends with it"`
+	Format    string        `short:"f" enum:"text,json" default:"text" help:"Output: text, or json (bpftrace's lines of JSON)"`
+	Output    string        `short:"o" placeholder:"FILE" help:"Write the output to a file"`
+	Buffering string        `short:"B" enum:"line,full,none" default:"line" placeholder:"MODE" help:"When output is written: at the end of each line, when a buffer is full, or at once (none)"`
+	Folded    bool          `help:"Print maps with stacks as keys in the form that tools for flame graphs read"`
+	Live      time.Duration `placeholder:"PERIOD" help:"Print all maps again and again, each time in place of the last on a terminal (1s)"`
+	Quiet     bool          `short:"q" help:"No messages of jalon's own"`
+	Verbose   bool          `short:"v" help:"Report the steps; with -l, show the arguments of probes"`
+	Warnings  bool          `short:"k" name:"warnings" help:"Warn at run time also of missing elements of maps and of memory that cannot be read"`
+	NoWarn    bool          `name:"no-warnings" help:"No warnings"`
+	Debug     []string      `short:"d" name:"debug" placeholder:"STAGE" help:"Print a stage of the script: ast (as parsed), expanded (macros replaced), types (of all expressions), maps; or all"`
+	Dry       bool          `name:"dry-run" help:"Check the script and run nothing"`
+	Unsafe    bool          `help:"Permit functions that change something: system, signal, override, write_user"`
+	Test      bool          `help:"Run the probes test:NAME and report which fail"`
+	Bench     bool          `help:"Run the probes bench:NAME and report their times"`
+	Mode      string        `enum:"test,bench," default:"" hidden:"" help:"As --test or --bench"`
+	Filter    string        `name:"probe-filter" placeholder:"REGEX" help:"Only probes whose name matches"`
+	DebugDirs []string      `name:"debuginfo" sep:":" placeholder:"DIR" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	USDTFile  bool          `name:"usdt-file-activation" help:"Static probes are activated in all processes that map their file"`
+	Version   bool          `short:"V" help:"Print the version of jalon and of the language"`
+	Info      bool          `help:"Print what this kernel and machine have for scripts"`
 
 	after []string // the part of the command line after --
 }

@@ -49,6 +49,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 		program: p, target: t, usr1: usr1, debugDirs: c.debugDirs(), usdtFile: c.USDTFile, unsafe: c.Unsafe,
 		options: interp.Options{
 			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet, NoWarn: c.NoWarn, Helpers: c.Warnings,
+			Folded: c.Folded, Live: c.Live, Clear: isTerminal(os.Stdout) && c.Output == "",
 			Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),
 			System: func(command string) ([]byte, error) { return shell(ctx, command) },
 		},
@@ -78,6 +79,9 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 		return err
 	}
 	if !c.NoWarn {
+		if l := m.Uncommitted(); l != "" {
+			fmt.Fprintln(stderr, "jalon: warning:", l)
+		}
 		for _, l := range m.Repeated() {
 			fmt.Fprintln(stderr, "jalon: warning:", l)
 		}
@@ -187,7 +191,7 @@ func (j *job) letGo(h *process.Held) {
 // the output, such as that its reader is gone.
 func (c *runCmd) output(fail func()) (io.Writer, func() error, error) {
 	var w io.Writer = bounded.Reopen(os.Stdout)
-	if _, err := unix.IoctlGetTermios(1, unix.TCGETS); err == nil {
+	if isTerminal(os.Stdout) && c.Live == 0 {
 		w = stdout
 	}
 	closeFile := func() error { return nil }

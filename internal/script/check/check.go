@@ -144,6 +144,7 @@ type checker struct {
 	funcs  map[string]*script.Function
 	maps   map[string]*Map
 	tests  map[string]bool // names of test and bench probes
+	labels map[string]bool // of attach points
 	order  []*Map
 
 	errs, warns lang.Diagnostics
@@ -170,7 +171,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	c := &checker{
 		opts: opts, config: &words.Config{}, macros: map[string][]*script.Macro{}, funcs: map[string]*script.Function{},
 		maps: map[string]*Map{}, seen: map[string]bool{}, vars: map[script.Node]*Variable{},
-		tests: map[string]bool{},
+		tests: map[string]bool{}, labels: map[string]bool{},
 	}
 	c.statements, c.expressions, c.operators = statements{checker: c}, expressions{checker: c}, operators{c}
 	c.calls, c.constants = calls{checker: c}, constants{checker: c}
@@ -334,6 +335,9 @@ func (c *checker) placesOf(pr *script.Probe) []*script.Place {
 		out = append(out, pl)
 	}
 	for _, pl := range out {
+		if pl.Label != "" {
+			c.labels[pl.Label] = true
+		}
 		if pl.Provider.User && pl.Target == "" && !c.opts.Process {
 			c.failHint(pl.Point, "for example uprobe:/bin/bash:readline", "the program or library is missing; only with -p it can be")
 		}

@@ -52,6 +52,10 @@ func (c *specials) special(at script.Expr, w *words.Word, args []script.Expr, ca
 		if call.Types[0] == nil {
 			return types.Int64, true
 		}
+	case "enable", "disable":
+		if label := call.Lits[0].Str; !c.labels[label] {
+			c.failHint(args[0], "a label is written before the attach point: "+label+"=interval:s:1", "no probe has the label %q", label)
+		}
 	case "print":
 		if m, ok := args[0].(*script.Map); ok && len(args) > 1 && c.mapOf(m.Name, m).Value.Kind == types.Stats {
 			c.warn(at, "print() ignores its further arguments for values of stats()")

@@ -29,11 +29,14 @@ type (
 type Machine struct {
 	evaluator
 	library
+	speculator
 
 	p      *check.Program
 	opts   Options
 	maps   map[string]*table
 	start  time.Time
+	spec   speculation
+	selves int       // probes of the kind self
 	boot   time.Time // when CLOCK_BOOTTIME was 0
 	warned map[warned]uint64
 	order  []warned           // of warned
@@ -66,10 +69,13 @@ type slot struct {
 type Options struct {
 	Out, Err io.Writer
 	JSON     bool
-	Quiet    bool // no messages of jalon's own
-	NoWarn   bool // no warnings
-	Helpers  bool // warnings also of what a script may do on purpose, such as reading elements that do not exist (-k)
-	Child    int  // the process of -c
+	Quiet    bool          // no messages of jalon's own
+	NoWarn   bool          // no warnings
+	Folded   bool          // maps with stacks as keys are printed as flame graphs need them
+	Live     time.Duration // the period of printing all maps; 0: only at the end
+	Clear    bool          // the screen is cleared before that
+	Helpers  bool          // warnings also of what a script may do on purpose, such as reading elements that do not exist (-k)
+	Child    int           // the process of -c
 	Now      func() time.Time
 	// Boot and Mono are the clocks of nsecs, in nanoseconds.
 	Boot, Mono func() uint64
@@ -83,7 +89,7 @@ type Options struct {
 // New prepares a script to run.
 func New(p *check.Program, opts Options) *Machine {
 	m := &Machine{p: p, opts: opts, maps: map[string]*table{}, funcs: map[string]*script.Function{}, start: opts.Now()}
-	m.evaluator, m.library = evaluator{m}, library{m}
+	m.evaluator, m.library, m.speculator = evaluator{m}, library{m}, speculator{m}
 	m.warned = map[warned]uint64{}
 	if opts.Boot != nil {
 		m.boot = m.start.Add(-time.Duration(opts.Boot()))
@@ -127,8 +133,12 @@ func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (r
 
 // run executes a probe. decided: its predicate is true.
 func (m *Machine) run(ctx context.Context, pr *check.Probe, pl *script.Place, decided bool) (result int64, err error) {
+	if m.spec.off[pr] {
+		return 0, nil
+	}
 	m.ctx, m.place, m.vars, m.turn = ctx, pl, nil, 0
 	defer func() {
+		m.settle()
 		if r := recover(); r != nil {
 			if stop, ok := r.(stopped); ok {
 				err = stop.error
@@ -214,6 +224,9 @@ func (m *Machine) PrintMaps() {
 }
 
 func (m *Machine) print(t *table, top int, div uint64) {
+	if m.opts.Folded && folded(m, t) {
+		return
+	}
 	s := t.shown(top, div)
 	if m.opts.JSON {
 		s.JSON(m.opts.Out)

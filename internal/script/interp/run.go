@@ -11,7 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/plan"
 )
 
-// timer is an interval probe.
+// timer is an interval probe; without one, it prints the maps.
 type timer struct {
 	pr     *check.Probe
 	pl     *script.Place
@@ -86,9 +86,12 @@ func (m *Machine) Wait(ctx context.Context, usr1 <-chan struct{}, sites bool) (e
 	ended := m.ended
 	m.mu.Unlock()
 	timers := m.timers(time.Now())
-	selves := 0
-	m.each("self", func(*check.Probe, *script.Place) { selves++ })
-	for err == nil && !ended && ctx.Err() == nil && (sites || len(timers)+selves > 0) {
+	if m.opts.Live > 0 && (sites || len(timers) > 0) {
+		timers = append(timers, &timer{period: m.opts.Live, due: time.Now().Add(m.opts.Live)})
+	}
+	m.selves = 0
+	m.each("self", func(*check.Probe, *script.Place) { m.selves++ })
+	for err == nil && !ended && ctx.Err() == nil && (sites || len(timers)+m.selves > 0) {
 		err = m.wait(ctx, timers, usr1)
 		ended, _ = m.Ended()
 	}
@@ -113,10 +116,17 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 	case <-ctx.Done():
 		return nil
 	case <-usr1:
+		if m.selves == 0 {
+			m.Exclusive(m.PrintMaps)
+		}
 		return m.all(ctx, "self")
 	case now := <-alarm:
 		if first.due = first.due.Add(first.period); first.due.Before(now) {
 			first.due = now.Add(first.period)
+		}
+		if first.pr == nil {
+			m.Exclusive(func() { refresh(m) })
+			return nil
 		}
 		_, err := m.Run(ctx, first.pr, first.pl)
 		if errors.Is(err, errStopped) {
@@ -124,6 +134,18 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 		}
 		return err
 	}
+}
+
+// refresh prints all maps in place of what was on the screen.
+func refresh(m *Machine) {
+	switch {
+	case m.opts.JSON:
+	case m.opts.Clear:
+		fmt.Fprint(m.opts.Out, "\033[H\033[2J")
+	default:
+		fmt.Fprintln(m.opts.Out, m.opts.Now().Format("15:04:05"))
+	}
+	m.PrintMaps()
 }
 
 // Attached reports how many probes there are.

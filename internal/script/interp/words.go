@@ -59,6 +59,8 @@ func init() {
 		"static_assert": nothing, "assert_str": nothing, "fail": nothing,
 		"ksym": (*library).ksym, "usym": (*library).usym, "join": (*library).join, "kptr": (*library).same, "uptr": (*library).same,
 		"macaddr": (*library).macaddr, "container_of": (*library).containerOf,
+		"speculate": speculating((*speculator).speculate), "commit": speculating((*speculator).commit), "discard": speculating((*speculator).discard),
+		"enable": switchProbes(false), "disable": switchProbes(true),
 		"printf": (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
 	} {
 		here[name] = f
