@@ -1,6 +1,8 @@
 package jalon
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"time"
 
@@ -44,10 +46,13 @@ type Options struct {
 	// Events that do not fit are counted in Result.Dropped.
 	Queue int
 
-	Buffer      int   // bytes of the ring of each CPU; 0: 4 MiB
-	Clock       Clock // where the times of hits in the process come from
-	StringLimit int   // bytes taken of a string; 0: 200
-	Elements    int   // elements taken of p@n if n is known only at the hit; 0: 200
+	Buffer int   // bytes of the ring of each CPU; 0: 4 MiB
+	Clock  Clock // where the times of hits in the process come from
+	// Overwrite keeps the newest events: where a ring is full, the oldest of its parts is overwritten. Events are shown by
+	// [Trace.Snapshot] and at the end. It is for places in the process, with a clock, and needs InProcess.
+	Overwrite   bool
+	StringLimit int // bytes taken of a string; 0: 200
+	Elements    int // elements taken of p@n if n is known only at the hit; 0: 200
 	// StackFrames is how many frames of a program $bt follows at the hit; 0: 64. -1: it takes a copy of the
 	// stack, of StackLimit bytes, which is followed later; places that only the kernel serves always do.
 	StackFrames int
@@ -128,13 +133,38 @@ func orDefault(n, def int) int {
 	return n
 }
 
+// checkOverwrite refuses what cannot be together with Overwrite.
+func (o *Options) checkOverwrite() error {
+	if !o.Overwrite {
+		return nil
+	}
+	for i := range o.Tracepoints {
+		where, err := o.Tracepoints[i].Where()
+		if err != nil {
+			return err
+		}
+		if where == InKernel || o.Kernel.Places || !o.InProcess {
+			return fmt.Errorf("%s: only code in the process keeps the newest events, not the kernel engine", o.Tracepoints[i].Place)
+		}
+	}
+	switch size := orDefault(o.Buffer, defaultBuffer); {
+	case o.Clock == NoClock:
+		return errors.New("the newest events need a clock, to be shown in order")
+	case size > session.MaxOverwrite:
+		return fmt.Errorf("a buffer of %d bytes: one whose oldest events are overwritten can have %d", size, session.MaxOverwrite)
+	case o.MaxEvents != 0:
+		return errors.New("a maximum number of events has no meaning for the newest events, which are shown at the end")
+	}
+	return nil
+}
+
 func (o *Options) session() (session.Options, error) {
 	tps, err := parse(o.Tracepoints)
 	if err != nil {
 		return session.Options{}, err
 	}
 	opt := session.Options{
-		Tracepoints: tps, Clock: session.Clock(o.Clock),
+		Tracepoints: tps, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite,
 		BufferSize: orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
 		StackFrames: max(0, orDefault(o.StackFrames, defaultFrames)),
@@ -145,6 +175,9 @@ func (o *Options) session() (session.Options, error) {
 		},
 		Warn: o.Warn, Log: o.Log, Progress: o.Progress,
 		OnPanic: o.Debug.OnPanic, Started: o.Debug.Started,
+	}
+	if err := o.checkOverwrite(); err != nil {
+		return session.Options{}, err
 	}
 	opt.Dump.IR, opt.Dump.Code = o.Debug.IR, o.Debug.Code
 	return opt, nil

@@ -21,6 +21,7 @@ type Count struct {
 	False    uint64 // hits whose condition was false
 	Faults   uint64 // hits whose condition could not be evaluated and counts as false
 	Lost     uint64 // hits that had no room in the ring
+	Replaced uint64 // with Options.Overwrite: records that were not read: newer ones have replaced them, or the ring still has them
 	Unpaired uint64 // returns whose entry was not seen, where $elapsed or @entry needed it
 	Left     uint64 // calls that were left without a return, as far as later calls have shown it
 	Missed   uint64 // hits at which the kernel did not run the hit program
@@ -30,12 +31,14 @@ type Count struct {
 }
 
 // Hits returns how often the site was reached.
-func (c *Count) Hits() uint64 { return c.Recorded + c.False + c.Faults + c.Lost + c.Missed }
+func (c *Count) Hits() uint64 {
+	return c.Recorded + c.False + c.Faults + c.Lost + c.Missed + c.Replaced
+}
 
 func newCount(s *event.SiteSummary) Count {
 	return Count{
 		Site: newSchema(s.Schema), Tactic: s.Tactic,
-		Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Missed: s.Missed, Unpaired: s.Unpaired, Left: s.Left,
+		Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Replaced: s.Replaced, Missed: s.Missed, Unpaired: s.Unpaired, Left: s.Left,
 		Cost: s.Cost, Overwritten: s.Overwritten,
 	}
 }
@@ -52,6 +55,8 @@ type Result struct {
 	// the output had not taken when the trace ended; Dropped counts events that were not read from Events
 	// in time.
 	Torn, Corrupt, Late, Unshown, Dropped uint64
+	// TornParts counts the parts of rings that could not be read with Options.Overwrite: threads were writing to them.
+	TornParts uint64
 
 	Pause, LongestPause time.Duration // time for which the program was stopped
 	Pauses              int
@@ -76,7 +81,7 @@ func newResult(res *session.Result) *Result {
 	sum := &res.Summary
 	r := &Result{
 		Armed: res.Sites, ToArmed: res.Armed, Time: sum.Duration,
-		Torn: sum.Torn, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown,
+		Torn: sum.Torn, TornParts: sum.TornParts, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown,
 		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
 		summary: *sum,

@@ -173,6 +173,10 @@ func (t *Trace) Remove(ctx context.Context, tracepoint int) error {
 	return convert(t.s.Remove(ctx, tracepoint))
 }
 
+// Snapshot shows the events that are in the rings, with Options.Overwrite, and that no snapshot has shown before. The
+// program goes on meanwhile.
+func (t *Trace) Snapshot(ctx context.Context) error { return convert(t.s.Snapshot(ctx)) }
+
 // Counts returns the counters of all sites so far. After the end of the trace it returns an error; the
 // counters are then in Result.
 func (t *Trace) Counts(ctx context.Context) ([]Count, error) {

@@ -101,3 +101,21 @@ func (c *traceCmd) runsOn(t *jalon.Trace) {
 func (c *traceCmd) programName(pid int) string {
 	return fmt.Sprintf("%s (pid %d)", filepath.Base(c.program[0]), pid)
 }
+
+// snapshots prints the events of buffers that are overwritten at each SIGUSR1, until the returned function is called.
+func (c *traceCmd) snapshots(t *jalon.Trace) (stop func()) {
+	done := make(chan struct{})
+	go func() {
+		for {
+			select {
+			case <-done:
+				return
+			case <-c.wanted:
+				if err := t.Snapshot(context.Background()); err != nil {
+					c.warn(fmt.Sprintf("no snapshot: %v", err))
+				}
+			}
+		}
+	}()
+	return func() { close(done) }
+}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -23,38 +24,40 @@ import (
 var started = time.Now()
 
 type traceCmd struct {
-	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
-	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
-	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
-	All      bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
-	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
-	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
-	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
-	Cost     bool          `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
-	Force    bool          `help:"Kernel engine: also arm a uprobe at an address that is not proved to be the start of an instruction, and a uretprobe that endangers the program"`
-	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
-	Format   string        `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
-	Output   string        `short:"o" help:"Write the events to a file instead of standard output"`
-	Time     string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
-	Clock    string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
-	Max      uint64        `short:"n" help:"End after this number of events; the program continues"`
-	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
-	Strlen   int           `default:"200" help:"Maximum bytes of a string"`
-	Elements int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
-	Stack    string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do"`
-	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
-	Pending  bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
-	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
-	Control  string        `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
-	Quiet    bool          `short:"q" help:"No summary, no warnings"`
-	Verbose  bool          `short:"v" help:"Report the steps"`
-	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
-	DumpIR   bool          `name:"dump-ir" help:"Show the hit programs"`
-	DumpCode bool          `name:"dump-code" help:"Show their machine code"`
-	NoOpt    bool          `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
-	Avoid    uint8         `hidden:"" help:"Tactics to avoid, as bits"`
+	Places    []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
+	Pid       int           `short:"p" help:"Trace a running process instead of starting one"`
+	Collect   []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
+	All       bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
+	Engine    string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
+	Cgroup    string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
+	Vmlinux   string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
+	Cost      bool          `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
+	Force     bool          `help:"Kernel engine: also arm a uprobe at an address that is not proved to be the start of an instruction, and a uretprobe that endangers the program"`
+	File      []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
+	Format    string        `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
+	Output    string        `short:"o" help:"Write the events to a file instead of standard output"`
+	Time      string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
+	Clock     string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
+	Max       uint64        `short:"n" help:"End after this number of events; the program continues"`
+	Duration  time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
+	Strlen    int           `default:"200" help:"Maximum bytes of a string"`
+	Elements  int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
+	Stack     string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do"`
+	Buffer    string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
+	Overwrite bool          `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1. For places in the process (--engine process is implied)"`
+	Pending   bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
+	Debug     []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	Control   string        `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
+	Quiet     bool          `short:"q" help:"No summary, no warnings"`
+	Verbose   bool          `short:"v" help:"Report the steps"`
+	JSONSum   bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
+	DumpIR    bool          `name:"dump-ir" help:"Show the hit programs"`
+	DumpCode  bool          `name:"dump-code" help:"Show their machine code"`
+	NoOpt     bool          `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
+	Avoid     uint8         `hidden:"" help:"Tactics to avoid, as bits"`
 
 	program  []string
+	wanted   chan os.Signal // a snapshot, of buffers that are overwritten
 	progress *progress
 }
 
@@ -84,6 +87,10 @@ func (c *traceCmd) Run() error {
 	}
 	if opt.Output, err = c.output(out); err != nil {
 		return err
+	}
+	if c.Overwrite {
+		c.wanted = make(chan os.Signal, 1)
+		signal.Notify(c.wanted, unix.SIGUSR1)
 	}
 	c.progress = newProgress()
 	opt.Progress = func(what string, done, of int) {
@@ -121,6 +128,9 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 	defer func() { _ = t.Close() }()
 	if ctl != nil {
 		ctl.serve(t)
+	}
+	if c.wanted != nil {
+		defer c.snapshots(t)()
 	}
 	res, err := t.Wait()
 	c.runsOn(t)
@@ -205,7 +215,7 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: frames, StackLimit: bytes,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
 		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
-		InProcess: c.Engine == "process", Clock: clocks[c.Clock],
+		InProcess: c.Engine == "process" || c.Overwrite, Overwrite: c.Overwrite, Clock: clocks[c.Clock],
 		Debug: jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
 	}
 	if c.Cgroup != "" {
@@ -278,7 +288,7 @@ func shortSummary(res *jalon.Result) map[string]any {
 		"armed_pause_us": float64(res.PauseToArmed.Nanoseconds()) / 1000, "longest_pause_us": float64(res.LongestPause.Nanoseconds()) / 1000,
 		"sites": res.Armed, "outcome": res.Outcome,
 	}
-	var hits, recorded, no, faults, lost, missed, unpaired, left uint64
+	var hits, recorded, no, faults, lost, replaced, missed, unpaired, left uint64
 	for i := range res.Sites {
 		s := &res.Sites[i]
 		hits += s.Hits()
@@ -286,10 +296,14 @@ func shortSummary(res *jalon.Result) map[string]any {
 		no += s.False
 		faults += s.Faults
 		lost += s.Lost
+		replaced += s.Replaced
 		missed += s.Missed
 		unpaired, left = unpaired+s.Unpaired, left+s.Left
 	}
 	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
+	if replaced+res.TornParts > 0 {
+		m["replaced"], m["torn_parts"] = replaced, res.TornParts
+	}
 	m["torn"], m["missed"], m["unshown"] = res.Torn, missed, res.Unshown
 	if unpaired+left > 0 {
 		m["unpaired"], m["left"] = unpaired, left

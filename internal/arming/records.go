@@ -59,6 +59,14 @@ func (r *Records) Poll() (enough bool, err error) {
 	return r.Drain.PollAll()
 }
 
+// Snapshot shows what is in rings that are overwritten.
+func (r *Records) Snapshot() error {
+	if r.Drain == nil {
+		return nil
+	}
+	return r.Drain.Snapshot()
+}
+
 // Finish reads and shows the remaining records until late.
 func (r *Records) Finish(late func() bool) error {
 	if r.Drain == nil {

@@ -250,6 +250,9 @@ func (d *Drain) readAll() (more bool, err error) {
 	}
 	for i := range rings {
 		n := (d.first + i) % rings
+		if d.sourceOf(n).mem.Overwrites() {
+			continue
+		}
 		if d.merger.Waiting() >= mostWaiting {
 			d.first = n
 			return true, nil
@@ -334,8 +337,14 @@ func (d *Drain) finish(late func() bool) error {
 	if err := d.sample(); err != nil {
 		return err
 	}
+	if err := d.snapshot(true, d.count); err != nil {
+		return err
+	}
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
+			if src.mem.Overwrites() {
+				break
+			}
 			if err := d.readLast(src, cpu); err != nil {
 				return err
 			}
@@ -476,7 +485,11 @@ func (d *Drain) rename() {
 	d.noted = [16]named{}
 	// Records wait for event.Hold at most. A program that starts millions of threads must not fill jalon's
 	// memory with threads that ended long ago.
-	if now, old := event.TSC(), d.clock.Ticks(remembered); now > old {
+	keep := time.Duration(remembered)
+	if src.mem.Overwrites() {
+		keep = rememberedForSnapshots
+	}
+	if now, old := event.TSC(), d.clock.Ticks(keep); now > old {
 		src.decoder.Threads.Forget(now - old)
 	}
 }
@@ -493,6 +506,9 @@ func (d *Drain) process() *Source {
 
 // remembered is how long ended threads are kept for their records.
 const remembered = 20 * event.Hold
+
+// rememberedForSnapshots is remembered where a snapshot may come much later.
+const rememberedForSnapshots = 10 * time.Minute
 
 // named is a thread and its name.
 type named struct {

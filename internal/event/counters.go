@@ -23,8 +23,8 @@ type siteCounts struct {
 	overwritten bool
 }
 
-// The counters of a site: CounterFalse, CounterCondFault, CounterLost.
-const counterKinds = 3
+// The counters of a site: CounterFalse, CounterCondFault, CounterLost, CounterRecorded.
+const counterKinds = 4
 
 // NewCounters starts reading the counters of mem, which are zero.
 func NewCounters(mem *ring.Shared) *Counters {
@@ -65,6 +65,9 @@ func (c *Counters) Sites(schemas []*Schema, recorded []uint64) []SiteSummary {
 		}
 		if id < len(recorded) {
 			sum.Recorded = recorded[id]
+		}
+		if c.mem.Overwrites() && !site.overwritten {
+			sum.Replaced = site.values[ring.CounterRecorded] - min(site.values[ring.CounterRecorded], sum.Recorded)
 		}
 		out = append(out, sum)
 	}

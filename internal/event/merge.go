@@ -213,6 +213,12 @@ func (m *Merger) Emit(f func(Record) error) error { return m.emit(m.watermark(),
 // Flush emits all records: at the end, or when no more can arrive.
 func (m *Merger) Flush(f func(Record) error) error { return m.emit(^uint64(0), 0, f) }
 
+// EmitTo emits the records with a key up to mark.
+func (m *Merger) EmitTo(mark uint64, f func(Record) error) error { return m.emit(mark, 0, f) }
+
+// Youngest is the largest key of the records that a ring has had.
+func (m *Merger) Youngest(cpu int) uint64 { return m.queues[cpu].last }
+
 func (m *Merger) emit(mark uint64, limit int, f func(Record) error) error {
 	m.heapify()
 	for len(m.heap) > 0 {

@@ -10,6 +10,9 @@ type SiteSummary struct {
 	False    uint64 // the condition was false
 	Faults   uint64 // the condition could not be evaluated and was taken as false
 	Lost     uint64 // the ring was full
+	// Replaced counts the records that were not read: newer ones have replaced them, or the rings that are overwritten still
+	// have them.
+	Replaced uint64
 	// Unpaired counts the returns whose entry was not seen, where it was needed. Left counts the calls that were left
 	// without a return, as far as later calls have shown it.
 	Unpaired, Left uint64
@@ -24,7 +27,9 @@ type SiteSummary struct {
 }
 
 // Hits returns how often the site was reached.
-func (s *SiteSummary) Hits() uint64 { return s.Recorded + s.False + s.Faults + s.Lost + s.Missed }
+func (s *SiteSummary) Hits() uint64 {
+	return s.Recorded + s.False + s.Faults + s.Lost + s.Missed + s.Replaced
+}
 
 // Summary has the numbers of a whole trace.
 type Summary struct {
@@ -33,6 +38,8 @@ type Summary struct {
 	// sites are not known. Corrupt counts how often the traced program overwrote a ring. Late counts the
 	// events that were shown after a younger one.
 	Torn, Corrupt, Late uint64
+	// TornParts counts the parts of rings that are overwritten which could not be read.
+	TornParts uint64
 	// StacksFull counts the stacks that found no place in the table of stacks, so that their records have the frames.
 	StacksFull uint64
 	// Unshown counts recorded events that were not shown because the user waited for the end.

@@ -44,6 +44,7 @@ func SummaryText(s *event.Summary) string {
 		one, many string
 	}{
 		{s.Torn, "record was cut short when its thread was killed or left the hit by a jump", "records were cut short when their threads were killed or left the hits by jumps"},
+		{s.TornParts, "part of a buffer could not be read: a thread was writing to it", "parts of buffers could not be read: threads were writing to them"},
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
 		{s.Unshown, "recorded event is not shown: it was not shown or read in time before the requested end (-o FILE keeps all)", "recorded events are not shown: they were not shown or read in time before the requested end (-o FILE keeps all)"},
 		{s.StacksFull, "stack was recorded frame by frame because the table of stacks was full", "stacks were recorded frame by frame because the table of stacks was full"},
@@ -94,6 +95,10 @@ var allColumns = []column{
 	{"false", counter(func(s *event.SiteSummary) uint64 { return s.False }), nil},
 	{"faults", counter(func(s *event.SiteSummary) uint64 { return s.Faults }), nil},
 	{"lost", counter(func(s *event.SiteSummary) uint64 { return s.Lost }), nil},
+	{
+		"replaced", counter(func(s *event.SiteSummary) uint64 { return s.Replaced }),
+		func(s *event.SiteSummary) bool { return s.Replaced > 0 },
+	},
 	{
 		"unpaired", counter(func(s *event.SiteSummary) uint64 { return s.Unpaired }),
 		func(s *event.SiteSummary) bool { return s.Unpaired > 0 },

@@ -99,10 +99,11 @@ func (m *model) snapshot(n int, final bool) {
 			}
 		}
 	}
-	st := m.r.Snapshot(n, final, func(records []byte) { m.out[n] = append(m.out[n], records...) })
+	s := m.r.Snapshot(n, final)
 	rr.between = nil
-	m.overwritten.Torn += int(st.Torn)
-	m.overwritten.Unfinished += int(st.Unfinished)
+	for ok := true; ok; {
+		m.out[n], ok = s.Next(m.out[n])
+	}
 }
 
 func (th *modelThread) entry(n int, pos uint64) *uint64 {
@@ -346,9 +347,11 @@ func (m *model) checkOverwritten() {
 			m.overwritten.Returned++
 		}
 	}
-	if st := m.r.Stats(); st.Corrupt != 0 {
+	st := m.r.Stats()
+	if st.Corrupt != 0 {
 		m.t.Errorf("%+v", st)
 	}
+	m.overwritten.Torn, m.overwritten.Unfinished = int(st.TornSubs), int(st.Torn)
 	for key := range m.want {
 		at := m.where[key]
 		sub := at.pos & (PageSize - 1) / modelSub

@@ -20,8 +20,10 @@ const (
 type Stats struct {
 	Records uint64
 	Bytes   uint64
-	Torn    uint64 // records whose writer died before they were complete (Recover)
-	Corrupt uint64 // number of times that the program wrote into the ring and its content was dropped
+	Torn    uint64 // records whose writer died before they were complete (Recover), or had not completed them (Snapshot)
+	// TornSubs counts the sub-buffers that snapshots could not read, since writers were at them.
+	TornSubs uint64
+	Corrupt  uint64 // number of times that the program wrote into the ring and its content was dropped
 }
 
 // Reader consumes the rings. Different goroutines may drain different CPUs, but only one at a time may drain a
@@ -110,6 +112,7 @@ func (r *Reader) Stats() Stats {
 		sum.Records += s.Records
 		sum.Bytes += s.Bytes
 		sum.Torn += s.Torn
+		sum.TornSubs += s.TornSubs
 		sum.Corrupt += s.Corrupt
 	}
 	return sum

@@ -114,6 +114,9 @@ func (s *Shared) Rings() int    { return s.g.Rings() }
 func (s *Shared) Sites() int    { return s.g.sites() }
 func (s *Shared) RingSize() int { return int(s.g.size()) }
 
+// Overwrites reports whether the rings are overwritten.
+func (s *Shared) Overwrites() bool { return s.g.overwrite() }
+
 // CPU is the CPU that the records of a ring are from.
 func (s *Shared) CPU(ring int) int { return ring % s.g.cpuRings() }
 

@@ -8,12 +8,6 @@ import (
 	"unsafe"
 )
 
-// SnapshotStats counts what a snapshot could not read.
-type SnapshotStats struct {
-	Torn       uint64 // sub-buffers that were overwritten meanwhile, or have events that were not completed
-	Unfinished uint64 // events that were not completed
-}
-
 // piece is a copy of a sub-buffer.
 type piece struct {
 	pos  uint64 // where it begins
@@ -22,26 +16,36 @@ type piece struct {
 	current bool
 }
 
-// Snapshot returns the events in a ring that is overwritten and that no snapshot has returned before, in the order of the
-// ring, by calls of f with records of sub-buffers. final: nothing is written any more.
-func (r *Reader) Snapshot(cpu int, final bool, f func(records []byte)) SnapshotStats {
+// Snapshot is what could be read of a ring that is overwritten, at one time.
+type Snapshot struct {
+	r      *Reader
+	rr     *ringReader
+	pieces []piece
+	final  bool
+}
+
+// Snapshot copies what is in a ring that is overwritten and that no snapshot had before. final: nothing is written any more.
+func (r *Reader) Snapshot(cpu int, final bool) *Snapshot {
 	rr := &r.rings[cpu]
-	st := SnapshotStats{}
-	pieces := rr.copyAll(final, &st)
-	var buf []byte
-	for _, p := range pieces {
-		var end uint64
-		if buf, end = r.decode(rr, p, final, buf[:0], &st); len(buf) > 0 {
-			f(buf)
-		}
-		rr.pos = max(rr.pos, end)
+	s := &Snapshot{r: r, rr: rr, final: final}
+	s.pieces = rr.copyAll(final)
+	return s
+}
+
+// Next appends the records of the next sub-buffer to dst, in the order of the ring; ok: there was one.
+func (s *Snapshot) Next(dst []byte) (records []byte, ok bool) {
+	if len(s.pieces) == 0 {
+		return dst, false
 	}
-	rr.stats.Torn += st.Unfinished
-	return st
+	p := s.pieces[0]
+	s.pieces = s.pieces[1:]
+	dst, end := s.r.decode(s.rr, p, s.final, dst)
+	s.rr.pos = max(s.rr.pos, end)
+	return dst, true
 }
 
 // copyAll copies what can be read of all sub-buffers, the oldest first.
-func (rr *ringReader) copyAll(final bool, st *SnapshotStats) []piece {
+func (rr *ringReader) copyAll(final bool) []piece {
 	var pieces []piece
 	for i := range rr.size / rr.sub {
 		p, torn := rr.copySub(i)
@@ -50,7 +54,7 @@ func (rr *ringReader) copyAll(final bool, st *SnapshotStats) []piece {
 			p, torn = rr.copySub(i)
 		}
 		if torn {
-			st.Torn++
+			rr.stats.TornSubs++
 		}
 		if uint64(len(p.data)) > 0 && p.pos+uint64(len(p.data)) > rr.pos {
 			pieces = append(pieces, p)
@@ -110,16 +114,17 @@ func (rr *ringReader) pause() {
 }
 
 // decode returns the records of a piece behind what was returned before, and the position up to which it has read.
-func (r *Reader) decode(rr *ringReader, p piece, final bool, dst []byte, st *SnapshotStats) ([]byte, uint64) {
+func (r *Reader) decode(rr *ringReader, p piece, final bool, dst []byte) ([]byte, uint64) {
+	before := len(dst)
 	c := ringReader{data: unsafe.Pointer(unsafe.SliceData(p.data)), size: rr.sub, sub: rr.sub}
 	end := uint64(len(p.data))
 	n, dst, _ := r.decodeTo(&c, p.pos, 0, min(max(rr.pos, p.pos)-p.pos, end), true, dst)
-	c.stats, dst = Stats{}, dst[:0]
+	c.stats, dst = Stats{}, dst[:before]
 	n, dst, unfinished := r.decodeTo(&c, p.pos, n, end, final || !p.current, dst)
-	st.Unfinished += unfinished
+	rr.stats.Torn += unfinished
 	rr.stats.Records += c.stats.Records
 	rr.stats.Corrupt += c.stats.Corrupt
-	rr.stats.Bytes += uint64(len(dst))
+	rr.stats.Bytes += uint64(len(dst) - before)
 	return dst, p.pos + n
 }
 

@@ -97,6 +97,11 @@ func (s *Session) status() []SiteStatus {
 	return out
 }
 
+// Snapshot shows the events that are in the rings, if these are overwritten. Any goroutine may call it while Run runs.
+func (s *Session) Snapshot(ctx context.Context) error {
+	return s.post.call(ctx, s.records.Snapshot)
+}
+
 // SetEnabled enables or disables a tracepoint by its number. Any goroutine may call it while Run runs.
 func (s *Session) SetEnabled(ctx context.Context, number int, on bool) error {
 	return s.post.call(ctx, func() error {

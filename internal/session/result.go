@@ -49,6 +49,7 @@ func (s *Session) result() *Result {
 	for _, src := range s.records.Sources() {
 		st := src.Stats()
 		sum.Torn += st.Torn
+		sum.TornParts += st.TornSubs
 		sum.Corrupt += st.Corrupt
 		sum.StacksFull += src.StacksFull()
 		sum.Sites = append(sum.Sites, s.count(src)...)

@@ -22,6 +22,8 @@ type Options struct {
 	NewSink     func(*Session) drain.Sink
 	BufferSize  int // bytes of the ring of each CPU
 	Clock       Clock
+	// Overwrite: the oldest records are overwritten, and shown by Snapshot and at the end. Only for places in the process.
+	Overwrite   bool
 	StringLimit int // bytes of a string that are recorded
 	RepeatLimit int // elements of p@n with a run-time n
 	StackLimit  int // bytes of stack recorded for $bt
@@ -54,6 +56,9 @@ type Options struct {
 	// Duration ends the session this long after it was armed; 0: never.
 	Duration time.Duration
 }
+
+// MaxOverwrite is the largest BufferSize with Overwrite.
+const MaxOverwrite = ring.MaxOverwrite
 
 // Clock is where the time stamps of records of the process come from.
 type Clock = ring.Clock

@@ -56,7 +56,7 @@ func (b *buffers) size(opt *Options, sites int) error {
 		size = DefaultBuffer
 	}
 	b.g, err = ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
-	b.g.MapBytes = mapBytes
+	b.g.MapBytes, b.g.Overwrite = mapBytes, opt.Overwrite
 	b.tables = tableSet{of: map[tableName]maps.Table{}}
 	return err
 }

@@ -1,0 +1,103 @@
+package drain
+
+import (
+	"errors"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Rings that are overwritten are not read while they are written, but by Snapshot, and at the end.
+
+// Snapshot shows the events that are in the rings that are overwritten and that no snapshot has shown. The writers go on.
+func (d *Drain) Snapshot() error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if err := d.sample(); err != nil {
+		return err
+	}
+	if err := d.snapshot(false, d.showAll); err != nil && !errors.Is(err, ErrEnough) {
+		return err
+	}
+	return d.sink.Flush()
+}
+
+// overwritten is a ring of which a part is read.
+type overwritten struct {
+	src  *Source
+	cpu  int
+	snap *ring.Snapshot // nil: all is read
+	upTo uint64         // the youngest key so far
+}
+
+// snapshot copies what the rings have, and then shows it in the order of time: the ring is read on that is known to the earliest
+// time. So little waits in memory, beside the copy.
+func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
+	rings, err := d.copyRings(final)
+	if err != nil {
+		return err
+	}
+	if err := d.clock.Refresh(); err != nil {
+		return err
+	}
+	for {
+		next := (*overwritten)(nil)
+		for i := range rings {
+			if r := &rings[i]; r.snap != nil && (next == nil || r.upTo < next.upTo) {
+				next = r
+			}
+		}
+		if next == nil {
+			return d.merger.EmitTo(^uint64(0), show)
+		}
+		if next.upTo > d.merger.Slack {
+			if err := d.merger.EmitTo(next.upTo-d.merger.Slack, show); err != nil {
+				return err
+			}
+		}
+		var ok bool
+		if d.buf, ok = next.snap.Next(d.buf[:0]); !ok {
+			next.snap = nil
+			continue
+		}
+		d.take(next.src, next.cpu)
+		next.upTo = d.merger.Youngest(next.src.first + next.cpu)
+	}
+}
+
+func (d *Drain) copyRings(final bool) (rings []overwritten, err error) {
+	for _, src := range d.sources {
+		if !src.mem.Overwrites() {
+			continue
+		}
+		src.counters.Sample(src.decoder.Schemas)
+		if err := func() (err error) {
+			defer src.mem.Guard(&err)()
+			for cpu := range src.reader.Rings() {
+				rings = append(rings, overwritten{src: src, cpu: cpu, snap: src.reader.Snapshot(cpu, final)})
+			}
+			return nil
+		}(); err != nil {
+			return nil, err
+		}
+	}
+	return rings, nil
+}
+
+// mostPatience is how long a snapshot waits for the reader of its output.
+const mostPatience = 10 * time.Second
+
+// showAll shows a record and waits for the reader of the sink, for some time.
+func (d *Drain) showAll(r event.Record) error {
+	err := d.show(r)
+	if !errors.Is(err, errTurn) {
+		return err
+	}
+	if err := d.sink.Flush(); err != nil {
+		return err
+	}
+	end := time.Now().Add(mostPatience)
+	d.waiter.Wait(func() bool { return time.Now().After(end) })
+	return nil
+}
