@@ -111,7 +111,7 @@ type Totals struct {
 // FindTotals finds that line in an error output.
 func FindTotals(stderr string) (c Totals, ok bool) {
 	for line := range strings.Lines(stderr) {
-		if i := strings.Index(line, `{"armed_ms":`); i >= 0 && json.Unmarshal([]byte(line[i:]), &c) == nil {
+		if i := strings.Index(line, `{"arm`); i >= 0 && json.Unmarshal([]byte(line[i:]), &c) == nil {
 			return c, true
 		}
 	}
