@@ -78,6 +78,11 @@ func TestRunScript(t *testing.T) {
 			t.Errorf("%q: status %d\n%q\n%s\nwant %d\n%q\n%s", c.args, r.status, r.stdout, r.stderr, c.status, c.stdout, c.stderr)
 		}
 	}
+	for _, name := range []string{"-", "/dev/stdin"} { // a pipe
+		if r := runInput(t, "begin { print(5) }", jalonArgs("run", "-q", name)...); r.status != 0 || r.stdout != "5\n\n\n" {
+			t.Errorf("%s: status %d, %q, %s", name, r.status, r.stdout, r.stderr)
+		}
+	}
 	if text, err := os.ReadFile(out); err != nil || string(text) != "to a file\n\n\n" {
 		t.Errorf("-o: %q, %v", text, err)
 	}

@@ -29,13 +29,32 @@ func (c *runCmd) parse() (*script.Script, []string, error) {
 	return s, c.Args[1:], err
 }
 
-// readScript reads a file, or standard input.
+// maxScript bounds the size of a script.
+const maxScript = 17 << 20
+
+// readScript reads what the user names on the command line: a file, standard input (-), a pipe (`<(...)`) or a device
+// (/dev/stdin).
 func readScript(name string) ([]byte, error) {
-	const limit = 17 << 20
 	if name == "-" {
-		return io.ReadAll(io.LimitReader(os.Stdin, limit))
+		return readStream(os.Stdin)
 	}
-	return openfile.Read(name, limit)
+	if st, err := os.Stat(name); err != nil || st.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
+		return openfile.Read(name, maxScript)
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	return readStream(f)
+}
+
+func readStream(f *os.File) ([]byte, error) {
+	text, err := io.ReadAll(io.LimitReader(f, maxScript+1))
+	if err == nil && len(text) > maxScript {
+		err = fmt.Errorf("read %s: more than the limit of %d bytes", f.Name(), maxScript)
+	}
+	return text, err
 }
 
 // importFiles reads the files of an import, relative to the file that imports it.
@@ -67,7 +86,7 @@ func importFiles(from, path string) ([]check.Imported, error) {
 	}
 	var out []check.Imported
 	for _, name := range names {
-		text, err := readScript(name)
+		text, err := openfile.Read(name, maxScript)
 		if err != nil {
 			return nil, err
 		}
