@@ -56,12 +56,15 @@ type Options struct {
 	// StackFrames is how many frames of a program $bt follows at the hit; 0: 64. -1: it takes a copy of the
 	// stack, of StackLimit bytes, which is followed later; places that only the kernel serves always do.
 	StackFrames int
-	StackLimit  int           // bytes of stack taken for $bt; 0: 8192
-	MaxEvents   uint64        // ends the trace after this number of events; 0: never
-	Duration    time.Duration // ends the trace this long after it was armed; 0: never
-	DebugDirs   []string      // of separate debug files; nil: /usr/lib/debug
-	Pending     bool          // accept a place that is not found yet: it may be in a library loaded later
-	Kernel      KernelOptions
+	// FramePointers makes $ubt at places in the kernel follow frame pointers, in place of taking a copy of the stack. It is
+	// faster, reaches further in code without call frame information, and is wrong for code without frame pointers.
+	FramePointers bool
+	StackLimit    int           // bytes of stack taken for $bt; 0: 8192
+	MaxEvents     uint64        // ends the trace after this number of events; 0: never
+	Duration      time.Duration // ends the trace this long after it was armed; 0: never
+	DebugDirs     []string      // of separate debug files; nil: /usr/lib/debug
+	Pending       bool          // accept a place that is not found yet: it may be in a library loaded later
+	Kernel        KernelOptions
 	// InProcess reaches all places in the program by code inside its process. Where no jump fits, it uses
 	// an int3, which stops the thread at each hit, instead of a uprobe of the kernel.
 	InProcess bool
@@ -167,8 +170,9 @@ func (o *Options) session() (session.Options, error) {
 		Tracepoints: tps, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite,
 		BufferSize: orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
-		StackFrames: max(0, orDefault(o.StackFrames, defaultFrames)),
-		MaxEvents:   o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
+		StackFrames:   max(0, orDefault(o.StackFrames, defaultFrames)),
+		FramePointers: o.FramePointers,
+		MaxEvents:     o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
 		NoUprobes: o.InProcess, NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,
 		Kernel: session.Kernel{
 			All: o.Kernel.Places, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,

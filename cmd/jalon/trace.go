@@ -42,7 +42,7 @@ type traceCmd struct {
 	Duration  time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
 	Strlen    int           `default:"200" help:"Maximum bytes of a string"`
 	Elements  int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
-	Stack     string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do"`
+	Stack     string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do; fp[:FRAMES]: $ubt at places in the kernel follows frame pointers, which is faster, and wrong for code without them"`
 	Buffer    string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
 	Overwrite bool          `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1. For places in the process (--engine process is implied)"`
 	Pending   bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
@@ -207,12 +207,12 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	if err != nil {
 		return jalon.Options{}, fmt.Errorf("--buffer: %w", err)
 	}
-	frames, bytes, err := parseStack(c.Stack)
+	stack, err := parseStack(c.Stack)
 	if err != nil {
 		return jalon.Options{}, fmt.Errorf("--stack: %w", err)
 	}
 	opt := jalon.Options{
-		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: frames, StackLimit: bytes,
+		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: stack.frames, StackLimit: stack.bytes, FramePointers: stack.pointers,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
 		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
 		InProcess: c.Engine == "process" || c.Overwrite, Overwrite: c.Overwrite, Clock: clocks[c.Clock],
@@ -340,27 +340,34 @@ func cgroupID(dir string) (uint64, error) {
 	return st.Ino, nil
 }
 
-// parseStack reads a form of --stack: how many frames are followed at the hit, or -1 and how many bytes are copied.
-func parseStack(s string) (frames, bytes int, err error) {
+// stackForm is a form of --stack: how many frames are followed at the hit, or -1 and how many bytes are copied.
+type stackForm struct {
+	frames, bytes int
+	pointers      bool // of frames, for $ubt
+}
+
+func parseStack(s string) (f stackForm, err error) {
 	form, number, has := strings.Cut(s, ":")
 	if n, err := strconv.Atoi(form); err == nil && !has && n > 0 {
-		return -1, n, nil // as before there were forms
+		return stackForm{frames: -1, bytes: n}, nil // as before there were forms
 	}
 	n := 0
 	if has {
 		if n, err = parseSize(number); err != nil {
-			return 0, 0, err
+			return f, err
 		}
 	}
 	switch {
-	case form == "walk" && n <= maxFrames:
-		return n, 0, nil
 	case form == "copy":
-		return -1, n, nil
+		return stackForm{frames: -1, bytes: n}, nil
+	case (form == "walk" || form == "fp") && n > maxFrames:
+		return f, fmt.Errorf("%d frames are more than %d", n, maxFrames)
 	case form == "walk":
-		return 0, 0, fmt.Errorf("%d frames are more than %d", n, maxFrames)
+		return stackForm{frames: n}, nil
+	case form == "fp":
+		return stackForm{frames: n, bytes: 8 * n, pointers: true}, nil
 	}
-	return 0, 0, fmt.Errorf("%q is neither walk[:FRAMES] nor copy[:BYTES]", s)
+	return f, fmt.Errorf("%q is none of walk[:FRAMES], copy[:BYTES] and fp[:FRAMES]", s)
 }
 
 // maxFrames is the largest number of frames of --stack walk.

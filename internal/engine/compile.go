@@ -32,6 +32,8 @@ type Compiling struct {
 	RepeatLimit int
 	StackLimit  int
 	StackFrames int
+	// FramePointers as in sema.Input.
+	FramePointers bool
 	// TickRate returns nanoseconds for each tick of the time stamp counter; nil: not known.
 	TickRate func() float64
 	// Stamped: the records of processes have the value of the counter.
@@ -122,7 +124,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 			in.Place = tp.Place.Text
 		}
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
-		in.StackLimit, in.StackFrames = c.StackLimit, c.StackFrames
+		in.StackLimit, in.StackFrames, in.FramePointers = c.StackLimit, c.StackFrames, c.FramePointers
 		if in.Exit != nil && in.Exit.Pair != nil && c.TickRate != nil {
 			in.Exit.Pair.Rate, in.Exit.Pair.Stamped = c.TickRate(), c.Stamped
 		}

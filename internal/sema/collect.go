@@ -27,6 +27,7 @@ const (
 	asRegs
 	asStack
 	asWalk
+	asUserStack
 	asDynamic // x is a dynamic array of the record
 	asFrames
 	asSData
@@ -200,7 +201,7 @@ func (p *plan) bytes(c *collector) int64 {
 		n += countedHeader + sdataSize(c.in)
 	case asRegs:
 		n += regsSize
-	case asStack:
+	case asStack, asUserStack:
 		n += regsSize + 8 + int64(c.in.StackLimit)
 	case asWalk:
 		n += countedHeader + 8*int64(c.in.StackFrames)

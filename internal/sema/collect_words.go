@@ -78,8 +78,11 @@ func (co *collector) walks() bool {
 }
 
 func (co *collector) userStackItem(it lang.Collect) []*plan {
-	if co.walks() {
-		return special(it, event.UserFrames, asWalk)
+	if co.in.Kernel.User {
+		return co.stackItem(it)
+	}
+	if r := co.in.Kernel.UserRegs; r != nil && !co.in.FramePointers && r() != nil {
+		return special(it, event.Stack, asUserStack) // unwound by the reader
 	}
 	return special(it, event.UserFrames, asFrames)
 }

@@ -48,6 +48,8 @@ func (l *lowerer) field(p *plan) {
 		l.takeRegs(fs.value)
 	case asStack:
 		fs = l.takeStack()
+	case asUserStack:
+		fs = l.takeUserStack()
 	case asWalk:
 		fs = l.walked
 		if l.in.Kernel != nil {
@@ -179,6 +181,33 @@ func (l *lowerer) takeStack() fieldSlots {
 	fs := l.newSlot(regsSize+countedHeader+n, 8)
 	l.takeRegs(fs.value)
 	l.copy(ir.CopyMax, l.reg(int64(processor.SP)), ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
+	return fs
+}
+
+// takeUserStack takes the registers with which the thread entered the kernel, and its program's stack. All registers of a thread
+// without a program are 0, and nothing is copied.
+func (l *lowerer) takeUserStack() fieldSlots {
+	at, n := l.in.Kernel.UserRegs(), int64(l.in.StackLimit)
+	fs := l.newSlot(regsSize+countedHeader+n, 8)
+	task := l.env(ir.EnvTask)
+	regs := l.b.Load(8, false, task, at.Stack, ir.NoBlock)
+	const kernelThread = 21 // PF_KTHREAD
+	thread := l.b.Bin(ir.And, 8, l.b.Bin(ir.Shr, 8, l.b.Load(4, false, task, at.Flags, ir.NoBlock), l.b.Const(kernelThread)), l.b.Const(1))
+	program := l.b.Bin(ir.Sub, 8, thread, l.b.Const(1)) // all bits, or none
+	sp := ir.None
+	for i, r := range processor.Dump {
+		off, ok := processor.PtRegs(r)
+		if !ok {
+			l.put(l.b.Const(0), 8, fs.value.imm(int64(i)*8))
+			continue
+		}
+		v := l.b.Bin(ir.And, 8, l.b.Load(8, false, regs, at.Distance+int64(off), ir.NoBlock), program)
+		l.put(v, 8, fs.value.imm(int64(i)*8))
+		if r == processor.SP {
+			sp = v
+		}
+	}
+	l.copy(ir.CopyMax, sp, ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
 	return fs
 }
 

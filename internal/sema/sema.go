@@ -46,11 +46,12 @@ type Input struct {
 	GoCode bool
 
 	// Limits; zero means the default below.
-	StringLimit    int // bytes of a string
-	RepeatLimit    int // elements of p@n with n known at the hit only
-	StackLimit     int // bytes of stack taken by $bt
-	StackFrames    int // frames that $bt follows at the hit, in a process; 0: it copies the stack
-	AggregateLimit int // bytes of a variable that $args and $locals take along
+	StringLimit    int  // bytes of a string
+	RepeatLimit    int  // elements of p@n with n known at the hit only
+	StackLimit     int  // bytes of stack taken by $bt
+	StackFrames    int  // frames that $bt follows at the hit, in a process; 0: it copies the stack
+	FramePointers  bool // $ubt at places in the kernel follows them
+	AggregateLimit int  // bytes of a variable that $args and $locals take along
 
 	// Pid is what $pid means in conditions; 0: not known.
 	Pid int
@@ -108,6 +109,9 @@ type KernelInput struct {
 	User bool
 	// Walk, with User: the process has the tables by which its stack is followed at the hit.
 	Walk bool
+	// UserRegs returns where the registers are with which the running thread entered the kernel; nil: it is not known. It
+	// is called where a program needs them.
+	UserRegs func() *UserRegs
 	// Return: the site is a function's return, so that $retval is there (in rax
 	// for ContextRegs) when Scope has no variable "retval".
 	Return bool
@@ -145,6 +149,12 @@ type KernelInput struct {
 	// Gate: the program's return value is the decision, 1 or 0; it records nothing.
 	// With Take it passes on what the other program decided.
 	Gate bool
+}
+
+// UserRegs describes where the kernel keeps the registers of a thread's program: in a struct pt_regs at a distance from its stack.
+type UserRegs struct {
+	Stack, Flags int64 // offsets in struct task_struct
+	Distance     int64
 }
 
 // SData is a static tracepoint's own record.

@@ -59,7 +59,7 @@ func (r *report) step(what string, i, n int) error {
 func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
-		StackFrames: r.opt.StackFrames, TickRate: r.rate, Stamped: r.opt.Clock == ring.ClockTSC,
+		StackFrames: r.opt.StackFrames, FramePointers: r.opt.FramePointers, TickRate: r.rate, Stamped: r.opt.Clock == ring.ClockTSC,
 		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
 }

@@ -28,13 +28,15 @@ type Options struct {
 	RepeatLimit int // elements of p@n with a run-time n
 	StackLimit  int // bytes of stack recorded for $bt
 	StackFrames int // frames that $bt follows at the hit; 0: it records the stack
-	MaxEvents   uint64
-	DebugDirs   []string // of separate debug files; nil = /usr/lib/debug
-	NoOptimise  bool     // skip the IR passes (to find errors in them)
-	Avoid       uint8    // tactics of package patch not to use, as bits
-	Kernel      Kernel
-	NoUprobes   bool // where no jump fits, use an int3, never a uprobe of the kernel
-	Pending     bool // a place that is not found yet may be in a library loaded later
+	// FramePointers: $ubt follows them at places in the kernel.
+	FramePointers bool
+	MaxEvents     uint64
+	DebugDirs     []string // of separate debug files; nil = /usr/lib/debug
+	NoOptimise    bool     // skip the IR passes (to find errors in them)
+	Avoid         uint8    // tactics of package patch not to use, as bits
+	Kernel        Kernel
+	NoUprobes     bool // where no jump fits, use an int3, never a uprobe of the kernel
+	Pending       bool // a place that is not found yet may be in a library loaded later
 	// Warn receives warnings, Log each step, Dump the stages of compilation; each may be nil.
 	Warn, Log func(string)
 	Dump      Dumper

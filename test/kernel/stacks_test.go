@@ -2,6 +2,10 @@ package kernel
 
 import (
 	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -16,6 +20,17 @@ func functions(e event, key string) (out []string) {
 			name = "?"
 		}
 		out = append(out, name)
+	}
+	return out
+}
+
+// calls lists the functions of a stack that are not inlined.
+func calls(e event, key string) (out []string) {
+	frames, _ := e.Values[key].([]any)
+	for i, name := range functions(e, key) {
+		if m, _ := frames[i].(map[string]any); m["inlined"] != true {
+			out = append(out, name)
+		}
 	}
 	return out
 }
@@ -85,9 +100,73 @@ func TestKernelStacks(t *testing.T) {
 		if len(kernel) == 0 || !strings.HasPrefix(kernel[len(kernel)-1], "entry_SYSCALL_64") {
 			t.Errorf("kernel frames %v", kernel)
 		}
-		// syscall() keeps no frame pointer: its caller is not there, those above are.
-		if len(user) < 2 || user[0] != "syscall" || user[1] != "main" {
+		if got := fmt.Sprint(upTo(user, "main")); got != "[syscall middle main]" {
 			t.Errorf("user frames %v", user)
 		}
 	}
+}
+
+// TestUserStacks: $ubt at places in the kernel is GDB's stack, in code without frame pointers, through libraries and a signal's frame.
+func TestUserStacks(t *testing.T) {
+	places := []string{"syscall:write", "rawtracepoint:sys_enter", "tracepoint:syscalls:sys_enter_write"}
+	for _, build := range []string{"gcc -O2", "clang -O2", "gcc -O0"} {
+		t.Run(build, func(t *testing.T) {
+			cc, flags, _ := strings.Cut(build, " ")
+			bin := compile(t, cc, "userstack.c", "-g", "-fomit-frame-pointer", flags)
+			script := filepath.Join(t.TempDir(), "gdb")
+			text := "set pagination off\nset confirm off\nset disable-randomization off\ncatch syscall write\nrun < /dev/null\npython\nwhile gdb.selected_inferior().threads():\n" +
+				"  f = gdb.newest_frame()\n  if int(f.read_register('rdi')) == 2 and int(f.read_register('rax')) == -38:\n    names = []\n    while f:\n      if f.type() not in (gdb.INLINE_FRAME, gdb.TAILCALL_FRAME): names.append(f.name() or '?')\n" +
+				"      if f.name() == 'main': break\n      f = f.older()\n    gdb.write('STACK ' + ' '.join(names) + '\\n')\n  gdb.execute('continue')\nend\n"
+			if err := os.WriteFile(script, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			out, _ := exec.Command(tool(t, "gdb"), "-nx", "-batch", "-x", script, bin).CombinedOutput()
+			var want []string
+			for _, m := range regexp.MustCompile(`(?m)^STACK (.*)$`).FindAllStringSubmatch(string(out), -1) {
+				want = append(want, strings.ReplaceAll(m[1], "<signal handler called>", "?"))
+			}
+			if len(want) < 15 {
+				t.Fatalf("GDB has %d stacks:\n%s", len(want), out)
+			}
+			for _, place := range places {
+				cond := " if (fd == 2)"
+				if strings.HasPrefix(place, "raw") {
+					cond = " if (id == 1 && regs->di == 2)"
+				}
+				tr := run(t, place+cond, "-c", "$ubt", "-n", fmt.Sprint(len(want)), "--", bin)
+				var got []string
+				for _, e := range tr.events() {
+					got = append(got, strings.Join(upTo(calls(e, "$ubt"), "main"), " "))
+				}
+				differ := 0
+				for i := range min(len(want), len(got)) {
+					if !sameStack(got[i], want[i]) {
+						if differ++; differ < 4 {
+							t.Errorf("%s, stack %d: %s\nGDB: %s", place, i, got[i], want[i])
+						}
+					}
+				}
+				if len(got) != len(want) {
+					t.Errorf("%s: %d stacks, GDB has %d\n%s", place, len(got), len(want), tr.Errs.String())
+				}
+				t.Logf("%s: %d stacks, %d differ", place, len(got), differ)
+			}
+			places = places[:1]
+		})
+	}
+}
+
+// sameStack compares functions: the C library's have several names.
+func sameStack(a, b string) bool {
+	x, y := strings.Fields(a), strings.Fields(b)
+	if len(x) != len(y) {
+		return false
+	}
+	for i := range x {
+		own := regexp.MustCompile(`^(leaf|recursive|compare|on_signal|main)$`)
+		if (own.MatchString(x[i]) || own.MatchString(y[i])) && x[i] != y[i] {
+			return false
+		}
+	}
+	return true
 }

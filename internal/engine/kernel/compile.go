@@ -56,6 +56,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	}
 	kernel.Tgid, kernel.Cgroup = e.opt.Tgid, e.opt.Cgroup
 	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
+	kernel.UserRegs = e.facts.userRegs
 	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
 		kernel.Self = os.Getpid()
 	}

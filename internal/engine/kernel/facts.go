@@ -23,6 +23,7 @@ type facts struct {
 	kernel  *image.Kernel // its symbols, and the file with its debug information
 	types   once[*btf.Kernel]
 	fs      once[*tracefs.FS]
+	regs    once[*sema.UserRegs]
 	pages   once[uint64] // vmemmap_base
 	ftraced once[map[string]bool]
 	present [sha256.Size]byte // of modules and events, at the last renew; zero: there was none
@@ -162,6 +163,26 @@ func (s *facts) offset(tag, member string) int32 {
 		return -1
 	}
 	return int32(off)
+}
+
+// userRegs is where the registers of programs are, nil if it is not known.
+func (s *facts) userRegs() *sema.UserRegs {
+	if s.k == nil {
+		return nil
+	}
+	r, err := s.regs.get(func() (*sema.UserRegs, error) {
+		r := &sema.UserRegs{Stack: int64(s.offset("task_struct", "stack")), Flags: int64(s.offset("task_struct", "flags"))}
+		n, err := s.k.UserRegs(int32(r.Stack))
+		if err != nil || r.Flags < 0 {
+			return nil, err
+		}
+		r.Distance = int64(n)
+		return r, nil
+	})
+	if err != nil {
+		s.logf("$ubt follows frame pointers: %v", err)
+	}
+	return r
 }
 
 // sdata describes an event's own record for $_sdata and its text.

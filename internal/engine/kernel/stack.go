@@ -18,7 +18,11 @@ func (e *Engine) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	if v.Field.Kind != event.Stack {
 		return e.frames(ev, v.Frames())
 	}
-	e.learn(ev, binary.LittleEndian.Uint64(v.Data[8*slices.Index(host.Processor.Dump, host.Processor.PC):])) // see event.Regs
+	pc := binary.LittleEndian.Uint64(v.Data[8*slices.Index(host.Processor.Dump, host.Processor.PC):]) // see event.Regs
+	if pc == 0 {
+		return nil // a thread of the kernel
+	}
+	e.learn(ev, pc)
 	return e.user.Unwind(ev.Pid, v.Data, v.Stack)
 }
 
