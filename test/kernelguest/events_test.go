@@ -177,3 +177,18 @@ func TestGuest_Timers(t *testing.T) {
 		}
 	}
 }
+
+// TestGuest_UserStacks: the stack of a program at a system call goes to its main by call frame information.
+func TestGuest_UserStacks(t *testing.T) {
+	o := trace(t, "rawtracepoint:sys_enter if (id == 17)", "-c", "$ubt", "--", calls, "reads")
+	whole := 0
+	for i := range o.hits {
+		text := fmt.Sprint(o.hits[i].Values["$ubt"])
+		if strings.Contains(text, "function:reads") && strings.Contains(text, "function:main") {
+			whole++
+		}
+	}
+	if whole < 14 {
+		t.Errorf("%d of %d stacks of pread go to main: %+v", whole, len(o.hits), o.hits)
+	}
+}
