@@ -3,6 +3,7 @@ package amd64
 import (
 	"bytes"
 	"math/rand"
+	"reflect"
 	"slices"
 	"testing"
 
@@ -64,6 +65,47 @@ func TestTemplate(t *testing.T) {
 	if without > made/100 || unfit > made/10 {
 		t.Error("templates are for too few sites")
 	}
+}
+
+// TestTemplateFits: a template is for the sites that it names, and for nothing else that Config has: each field, found by
+// reflection, is either one that may differ or makes the template unfit.
+func TestTemplateFits(t *testing.T) {
+	may := map[string]bool{"Addr": true, "ColdAddr": true, "PC": true, "Layout.SiteID": true, "Layout.Counters": true, "Layout.LockedCounters": true}
+	cfg := Config{Addr: codeAddr, ColdAddr: codeAddr + 1<<16, PC: codeAddr + 1<<18, Layout: execLayout(farAddr), Constants: execConstants(), Maps: execMaps(farAddr)}
+	c, err := Compile(paperProgram(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	tm := c.Template()
+	if tm == nil || !tm.fits(&cfg) {
+		t.Fatal("no template")
+	}
+	var walk func(v reflect.Value, path string)
+	walk = func(v reflect.Value, path string) {
+		for i := range v.NumField() {
+			f, name := v.Field(i), path+v.Type().Field(i).Name
+			old := reflect.New(f.Type()).Elem()
+			old.Set(f)
+			switch f.Kind() {
+			case reflect.Struct:
+				walk(f, name+".")
+				continue
+			case reflect.Slice:
+				f.Set(f.Slice(0, f.Len()-1))
+			case reflect.Bool:
+				f.SetBool(!f.Bool())
+			case reflect.Int32:
+				f.SetInt(f.Int() + 64)
+			default:
+				f.SetUint(f.Uint() + 64)
+			}
+			if tm.fits(&cfg) != may[name] {
+				t.Errorf("with another %s the template fits: %v", name, tm.fits(&cfg))
+			}
+			f.Set(old)
+		}
+	}
+	walk(reflect.ValueOf(&cfg).Elem(), "")
 }
 
 // otherSite is the configuration of another site of the same program.

@@ -35,7 +35,8 @@ type installer struct {
 //  2. Map memory for code, and read the actions of signals, by calls in one thread. (What calls need in the
 //     process is then there, too.) At first, stop; map shared memory; continue.
 //  3. Generate the trampolines for their final addresses, and write them (the process runs). Nothing jumps to
-//     them. The tracer gets their tables. Guard the pages, by calls in one thread.
+//     them. The tracer gets their tables. Guard the pages and write the handler of memory faults, by calls in one
+//     thread: nothing leads to it yet.
 //  4. Stop; compare the code with that of step 1; write the jumps; move threads that are stopped
 //     between the instructions that a jump replaces; continue.
 //
