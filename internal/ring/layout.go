@@ -34,7 +34,7 @@ package ring
 //
 // A position p is at data + (p & (Size-1)), a multiple of 8. The data is divided into sub-buffers that begin at multiples
 // of SubSize. What is in one can be read without the others, and can be written to a file as a packet of a CTF trace: its
-// head has the fields of a packet's head. Those that are known only when it has ended are in the next one's head. All
+// head has the fields of a packet's head. Those that are known only when it has ended are in the next one's head (packet.go). All
 // begins with a word:
 //
 //	bits 0-26   low bits of the time

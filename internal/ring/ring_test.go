@@ -541,3 +541,37 @@ func TestVariables(t *testing.T) {
 		t.Errorf("layout: %+v", l)
 	}
 }
+
+// BenchmarkSnapshot copies and decodes a full ring of 32 MiB.
+func BenchmarkSnapshot(b *testing.B) {
+	g := geometry(b, 1, MaxOverwrite, 1)
+	g.Overwrite = true
+	s := newShared(b, g)
+	w := newWriter(s, 0, nil)
+	for w.write(0, 1, 1, 2) {
+		w.follow(0, []uint64{3})
+	}
+	ring, sub := s.g.RingOffset(0), SubSize(s.g.size())
+	for i := range s.g.size() / sub {
+		*s.word(ring + SubTable + SubEntry*i) = sub / 8
+	}
+	var copied, decoded time.Duration
+	var buf []byte
+	for b.Loop() {
+		r := NewReader(s)
+		r.rings[0].pos = 0
+		r.SetSize(0, RecHeader+8)
+		start := time.Now()
+		snap := r.Snapshot(0, false)
+		copied += time.Since(start)
+		for ok := true; ok; {
+			buf, ok = snap.Next(buf[:0])
+		}
+		decoded += time.Since(start)
+		if r.Stats().Records < s.g.size()/17 {
+			b.Fatalf("%+v", r.Stats())
+		}
+	}
+	b.ReportMetric(copied.Seconds()*1000/float64(b.N), "ms-copied")
+	b.ReportMetric(decoded.Seconds()*1000/float64(b.N), "ms")
+}
