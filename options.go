@@ -39,6 +39,8 @@ func System() Target { return Target{} }
 // Options configure a trace. The zero value of each field except Tracepoints is a sensible default.
 type Options struct {
 	Tracepoints []Tracepoint
+	// Aggregate, if not nil, is computed at the hits of all tracepoints, in place of recording each; see [Result.WriteMaps].
+	Aggregate *Aggregate
 
 	// Output, if not nil, gets the events instead of Events: see [Text], [JSON], [Discard].
 	Output Output
@@ -165,6 +167,11 @@ func (o *Options) session() (session.Options, error) {
 	tps, err := parse(o.Tracepoints)
 	if err != nil {
 		return session.Options{}, err
+	}
+	if o.Aggregate != nil {
+		if err := o.Aggregate.aggregated(tps); err != nil {
+			return session.Options{}, err
+		}
 	}
 	opt := session.Options{
 		Tracepoints: tps, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite,

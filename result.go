@@ -72,6 +72,7 @@ type Result struct {
 	Signal   syscall.Signal
 
 	summary event.Summary
+	maps    []session.MapResult
 }
 
 // Text returns the summary that "jalon trace" prints.
@@ -84,7 +85,7 @@ func newResult(res *session.Result) *Result {
 		Torn: sum.Torn, TornParts: sum.TornParts, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown,
 		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
-		summary: *sum,
+		summary: *sum, maps: res.Maps,
 	}
 	for i := range sum.Sites {
 		r.Sites = append(r.Sites, newCount(&sum.Sites[i]))

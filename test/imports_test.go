@@ -112,16 +112,19 @@ var packages = []struct{ path, imports string }{
 	// Values as text, independent of engines.
 	{"format", "bounded ctype debuginfo event printk"},
 
+	// Maps as text.
+	{"aggregate", "ctype maps script/printf script/show sema"},
+
 	// Front-ends.
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
-	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image probe procdir process ring tracepoint"},
+	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image maps sema probe procdir process ring tracepoint"},
 	{"script/runner", "drain event lang probe script/check script/interp script/plan script/printf session tracepoint"},
 	{"gdb/rsp", "arch/amd64 arch/arm64"},
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
-	{".", "bounded ctype drain event format lang session tracepoint"},
+	{".", "aggregate sema bounded ctype drain event format lang session tracepoint"},
 	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script probe process procdir ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 

@@ -56,6 +56,8 @@ type traceCmd struct {
 	NoOpt     bool          `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
 	Avoid     uint8         `hidden:"" help:"Tactics to avoid, as bits"`
 
+	aggregateFlags `embed:"" group:"Computed at the hits"`
+
 	program  []string
 	wanted   chan os.Signal // a snapshot, of buffers that are overwritten
 	progress *progress
@@ -88,6 +90,9 @@ func (c *traceCmd) Run() error {
 	if opt.Output, err = c.output(out); err != nil {
 		return err
 	}
+	if opt.Aggregate, err = c.aggregate(); err != nil {
+		return err
+	}
 	if c.Overwrite {
 		c.wanted = make(chan os.Signal, 1)
 		signal.Notify(c.wanted, unix.SIGUSR1)
@@ -115,7 +120,7 @@ func (c *traceCmd) Run() error {
 	c.progress.wipe()
 	if err == nil {
 		boundMemory()
-		err = c.follow(t, end, ctl)
+		err = c.follow(t, end, ctl, out)
 	}
 	if cerr := closeOut(); err == nil {
 		err = cerr
@@ -124,7 +129,7 @@ func (c *traceCmd) Run() error {
 }
 
 // follow waits for the end of a trace and prints its result.
-func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
+func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller, out io.Writer) error {
 	defer func() { _ = t.Close() }()
 	if ctl != nil {
 		ctl.serve(t)
@@ -140,6 +145,7 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller) error {
 	if err != nil {
 		return err
 	}
+	c.writeMaps(out, res)
 	return c.finish(res)
 }
 
@@ -169,7 +175,7 @@ func (c *traceCmd) refuseProgramPlaces(tps []jalon.Tracepoint) error {
 }
 
 func (c *traceCmd) tracepoints() ([]jalon.Tracepoint, error) {
-	tps, err := jalon.Parse(c.Places, c.Collect)
+	tps, err := jalon.Parse(c.atReturns(c.Places), c.Collect)
 	if err != nil {
 		return nil, err
 	}

@@ -123,6 +123,12 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if in.Place == "" {
 			in.Place = tp.Place.Text
 		}
+		if !part.Decides {
+			in.Actions, in.Maps, in.NoRecord = tp.Actions, tp.Maps, tp.NoRecord
+		}
+		if in.NoRecord {
+			in.Collect = nil
+		}
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
 		in.StackLimit, in.StackFrames, in.FramePointers = c.StackLimit, c.StackFrames, c.FramePointers
 		if in.Exit != nil && in.Exit.Pair != nil && c.TickRate != nil {

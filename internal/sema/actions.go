@@ -29,6 +29,9 @@ func checkActions(c *checker, list []Action) (out []*action) {
 		c.from, c.inCond = a.From, true
 		c.guard(func() {
 			whole := a.From.Span
+			if a.Map.Infer != nil {
+				infer(c, a.Action)
+			}
 			if why := a.Map.check(); why != "" {
 				c.fail(whole, why, "")
 			}
@@ -42,6 +45,9 @@ func checkActions(c *checker, list []Action) (out []*action) {
 			case a.Do > Delete || a.Do != Update && a.Map.Kind != MapNumber:
 				c.fail(whole, a.Map.Name+" is made of the values of all hits: none can be set or deleted", "")
 			case needs:
+				if a.ValueFrom.Whole != "" {
+					c.from = a.ValueFrom
+				}
 				a.value = mapValue(c, a.Map, a.Value)
 			}
 		})
@@ -52,6 +58,54 @@ func checkActions(c *checker, list []Action) (out []*action) {
 }
 
 func (a *Action) needsValue() bool { return a.Do != Delete && a.Map.Kind != MapCount }
+
+// infer finds the types of a map's keys and values.
+func infer(c *checker, a *Action) {
+	in := a.Map.Infer
+	in.mu.Lock()
+	defer in.mu.Unlock()
+	if in.done {
+		return
+	}
+	var key []KeyPart
+	var types ActionTypes
+	for _, x := range a.Key {
+		part, t := inferPart(c, x)
+		key, types.Key = append(key, part), append(types.Key, t)
+	}
+	if a.Value != nil {
+		old := c.from
+		if a.ValueFrom.Whole != "" {
+			c.from = a.ValueFrom
+		}
+		types.Value = c.value(c.decide(a.Value)).Type()
+		c.from = old
+		a.Map.Unsigned = !isSigned(types.Value)
+	}
+	a.Map.Key, in.types, in.done = key, types, true
+}
+
+func inferPart(c *checker, x lang.Expr) (KeyPart, *ctype.Type) {
+	if r, ok := x.(*lang.Reg); ok && (r.Name == "bt" || r.Name == "ubt") {
+		return KeyPart{Kind: KeyStack}, nil
+	}
+	e := c.expr(c.decide(x))
+	if _, ok := e.(*text); ok {
+		return KeyPart{Kind: KeyText, Bytes: MaxKeyText}, nil
+	}
+	t := e.Type()
+	switch {
+	case t.Strip().Kind == ctype.Array && isChar(elemOf(t)):
+		n := MaxKeyText
+		if size := t.Strip().Size; size > 0 && size < MaxKeyText {
+			n = int(roundUp(size, 8))
+		}
+		return KeyPart{Kind: KeyText, Bytes: n}, nil
+	case isPointer(t) && ctype.StringWidth(elemOf(t)) == 1:
+		return KeyPart{Kind: KeyText, Bytes: MaxKeyText}, nil
+	}
+	return KeyPart{}, t
+}
 
 // typesOf are the types of the operands of actions.
 func typesOf(list []*action) (out []ActionTypes) {

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"sync"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -36,6 +37,28 @@ type Map struct {
 	Bits            uint  // of MapHist
 	Low, High, Step int64 // of MapLinear
 	Slots           int   // keys that there is room for, about; 0: DefaultMapSlots. A power of two
+	// Infer, if not nil: Key and Unsigned follow from the types of the first place where an action is compiled.
+	Infer *Inferred
+}
+
+// Inferred has the types of operands at the first place.
+type Inferred struct {
+	mu    sync.Mutex
+	done  bool
+	types ActionTypes
+}
+
+// TypeOf is the type of a part of a key, nil if it is not known, or no number.
+func (m *Map) TypeOf(i int) *ctype.Type {
+	if m.Infer == nil {
+		return nil
+	}
+	m.Infer.mu.Lock()
+	defer m.Infer.mu.Unlock()
+	if i >= len(m.Infer.types.Key) {
+		return nil
+	}
+	return m.Infer.types.Key[i]
 }
 
 // MapKind is what the values of a map are.
@@ -92,6 +115,8 @@ type Action struct {
 	Value lang.Expr // nil where there is none
 	If    lang.Expr // nil: always
 	From  lang.Text // what the expressions are written in, for diagnostics
+	// ValueFrom is what Value is written in, if not From.
+	ValueFrom lang.Text
 }
 
 // Do is what an action does.

@@ -5,7 +5,9 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // Result describes how a session ended.
@@ -16,6 +18,46 @@ type Result struct {
 	Armed   time.Duration // from Options.Started to armed sites
 	// PauseToArmed is for how long the program was stopped in that time.
 	PauseToArmed time.Duration
+	Maps         []MapResult // that actions have changed
+}
+
+// MapResult is what a map has at the end.
+type MapResult struct {
+	*sema.Map
+	maps.Merged
+	NoRoom uint64 // changes for whose keys there was no room
+}
+
+// maps reads the maps of the tracepoints.
+func (s *Session) maps() (list []MapResult) {
+	at := map[string]int{}
+	for _, tp := range s.opt.Tracepoints {
+		for i := range tp.Actions {
+			m := tp.Actions[i].Map
+			if _, has := at[m.Name]; !has {
+				at[m.Name] = len(list)
+				list = append(list, MapResult{Map: m, Merged: maps.Merged{}})
+			}
+		}
+	}
+	add := func(name string, r *maps.Reader) {
+		if i, ok := at[name]; ok {
+			list[i].Merged.Add(r, list[i].Sums())
+			list[i].NoRoom += r.NoRoom()
+		}
+	}
+	engines := []interface {
+		Maps(func(string, *maps.Reader)) error
+	}{s.mine.Engine}
+	if s.kern.Engine != nil {
+		engines = append(engines, s.kern.Engine)
+	}
+	for _, e := range engines {
+		if err := e.Maps(add); err != nil {
+			s.logf("reading maps: %v", err)
+		}
+	}
+	return list
 }
 
 // Sites returns how many sites the session has had. It is called on the session's goroutine.
@@ -54,6 +96,7 @@ func (s *Session) result() *Result {
 		sum.StacksFull += src.StacksFull()
 		sum.Sites = append(sum.Sites, s.count(src)...)
 	}
+	r.Maps = s.maps()
 	return r
 }
 

@@ -25,6 +25,10 @@ type Tracepoint struct {
 	Disabled bool
 	// Optional: if the place is not found or has no site, that is a warning.
 	Optional bool
+	// Actions are changes of maps at its hits, and Maps those that its expressions read; NoRecord: hits leave no record.
+	Actions  []sema.Action
+	Maps     []*sema.Map
+	NoRecord bool
 }
 
 // New makes a tracepoint whose expressions are parsed already.

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/engine"
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -77,7 +78,7 @@ func (u *uprober) mayReplaceTrap(p *placed) bool {
 		return false
 	}
 	for _, x := range p.sites {
-		if x.noUprobe || len(x.IR.Maps) > 0 { // the kernel's programs have no maps
+		if x.noUprobe || onlyHere(x.IR) {
 			return false
 		}
 	}
@@ -218,6 +219,17 @@ func (u *uprober) stray(addr uint64) bool {
 		return true
 	case int3:
 		return u.p.WriteMemory(addr, own[:1]) == nil
+	}
+	return false
+}
+
+// onlyHere reports whether the kernel's programs cannot do what a program does with maps: some are its own, or are read, so
+// that all programs need the same table.
+func onlyHere(p *ir.Program) bool {
+	for i := range p.Maps {
+		if m := &p.Maps[i]; !m.Shared || !m.Cells {
+			return true
+		}
 	}
 	return false
 }

@@ -1,0 +1,116 @@
+package jalon_test
+
+import (
+	"bytes"
+	"fmt"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon"
+)
+
+// aggregated traces the program of testdata/aggregate.c and returns the lines of what was computed, with keys.
+func aggregated(t *testing.T, bin string, kernel bool, a jalon.Aggregate, args ...string) (lines map[string]string, text string) {
+	t.Helper()
+	opt := one("handle", "")
+	opt.Aggregate, opt.Kernel.Places = &a, kernel
+	tr := start(t, jalon.Command(append([]string{bin}, args...)...), opt)
+	for range tr.Events() {
+		t.Fatal("a record")
+	}
+	res, err := tr.Wait()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out bytes.Buffer
+	res.WriteMaps(&out, false)
+	lines = map[string]string{}
+	for line := range strings.Lines(out.String()) {
+		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
+		lines[key] = value
+	}
+	return lines, out.String()
+}
+
+// TestAggregate: what is computed at the hits of several threads is exact, in the process and in the kernel.
+func TestAggregate(t *testing.T) {
+	bin := filepath.Join(t.TempDir(), "aggregate")
+	if out, err := exec.Command("gcc", "-g", "-O2", "-pthread", "-o", bin, "testdata/aggregate.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	const threads = 4
+	for _, kernel := range []bool{false, true} {
+		n := int64(100_000)
+		if kernel {
+			n = 10_000
+		}
+		var sum, count [3]int64
+		var all int64
+		for i := range n {
+			sum[i%3] += threads * (i&1023 - 3)
+			count[i%3] += threads
+			all += threads
+		}
+		total := sum[0] + sum[1] + sum[2]
+		for _, c := range []struct {
+			a    jalon.Aggregate
+			want map[string]string
+		}{
+			{jalon.Aggregate{Kind: "count"}, map[string]string{"@": fmt.Sprint(all)}},
+			{jalon.Aggregate{Kind: "count", By: "req->type"}, map[string]string{"@[READ]": fmt.Sprint(count[0]), "@[WRITE]": fmt.Sprint(count[1]), "@[SYNC]": fmt.Sprint(count[2])}},
+			{jalon.Aggregate{Kind: "sum", Value: "req->len", By: "req->name, req->type"}, map[string]string{"@[alpha, READ]": fmt.Sprint(sum[0]), "@[beta, WRITE]": fmt.Sprint(sum[1]), "@[gamma, SYNC]": fmt.Sprint(sum[2])}},
+			{jalon.Aggregate{Kind: "stats", Value: "req->len"}, map[string]string{"@": fmt.Sprintf("{ .count = %d, .average = %d, .total = %d }", all, total/all, total)}},
+			{jalon.Aggregate{Kind: "avg", Value: "req->len"}, map[string]string{"@": fmt.Sprint(total / all)}},
+			{jalon.Aggregate{Kind: "min", Value: "req->len - 5"}, map[string]string{"@": "-8"}},
+			{jalon.Aggregate{Kind: "max", Value: "(unsigned long)req->len"}, map[string]string{"@": fmt.Sprint(^uint64(0))}},
+		} {
+			got, text := aggregated(t, bin, kernel, c.a, fmt.Sprint(n))
+			if fmt.Sprint(got) != fmt.Sprint(c.want) {
+				t.Errorf("kernel: %v, %+v:\n%s, want %v", kernel, c.a, text, c.want)
+			}
+		}
+		for _, a := range []jalon.Aggregate{{Kind: "hist", Value: "req->len"}, {Kind: "lhist", Value: "req->len", High: 1000, Step: 100, By: "req->type"}} {
+			_, text := aggregated(t, bin, kernel, a, fmt.Sprint(n))
+			if got := drawn(text); got != all {
+				t.Errorf("kernel: %v, %+v: %d values, want %d\n%s", kernel, a, got, all, text)
+			}
+		}
+		// Keys for which there is no room are counted.
+		a := jalon.Aggregate{Kind: "count", By: "i"}
+		got, text := aggregated(t, bin, kernel, a, fmt.Sprint(n))
+		added, lost := int64(0), int64(0)
+		for key, value := range got {
+			v, err := strconv.ParseInt(value, 10, 64)
+			if _, of, ok := strings.Cut(text, "@: there was no room for new keys "); key == "@" && ok {
+				fmt.Sscan(of, &lost)
+			} else if err == nil {
+				added += v
+			}
+		}
+		if added+lost != all || lost == 0 && n > 5000 {
+			t.Errorf("kernel: %v: %d counted, %d without room, want %d", kernel, added, lost, all)
+		}
+	}
+	// The counts of processes: of a forked child none, after an exec those of the first program, of a killed program all.
+	for mode, want := range map[string]int{"fork": 4*5000 + 1000, "exec": 4 * 5000, "killed": 4 * 5000} {
+		got, text := aggregated(t, bin, false, jalon.Aggregate{Kind: "count"}, "5000", mode)
+		if got["@"] != strconv.Itoa(want) {
+			t.Errorf("%s: %s, want %d", mode, text, want)
+		}
+	}
+}
+
+// drawn adds up the counts of histograms.
+func drawn(text string) (n int64) {
+	for line := range strings.Lines(text) {
+		if before, _, ok := strings.Cut(line, "|"); ok {
+			f := strings.Fields(before)
+			v, _ := strconv.ParseInt(f[len(f)-1], 10, 64)
+			n += v
+		}
+	}
+	return n
+}
