@@ -1,0 +1,35 @@
+package test
+
+import (
+	"strings"
+	"testing"
+)
+
+// TestScriptCases runs scripts with probes in a program and in the kernel, and compares all that they print.
+func TestScriptCases(t *testing.T) {
+	server := compile(t, "gcc", "cookbook.c", "-g", "-O1", "-pthread")
+	for _, c := range []struct{ script, want string }{
+		{"uprobe:SERVER:handle { @ = count(); }", "@: 300"},
+		{"uprobe:SERVER:handle { @[args.r->kind] = sum(args.r->len); }", "@[LIST]: 3105\n@[GET]: 3135\n@[PUT]: 3210"},
+		{"uprobe:SERVER:handle { @ = min(args.r->len); @m = max(args.r->len); @a = avg(args.r->len); }", "@: 1\n@m: 128\n@a: 31"},
+		{"uprobe:SERVER:handle { @ = lhist(args.r->len, 0, 100, 50); }", "@:\n[0, 50)              226 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n[50, 100)             37 |@@@@@@@@                                            |\n[100, ...)            37 |@@@@@@@@                                            |"},
+		{"uprobe:SERVER:parse /str(args.text) == \"image\"/ { @[str(args.text)] = count(); }", "@[image]: 100"},
+		{"uprobe:SERVER:parse { @[arg1 > 64, str(arg0)] = count(); } end { print(len(@)); clear(@); }", "6"},
+		{"uretprobe:SERVER:handle /(int32)retval == -1/ { @ = count(); }", "@: 100"},
+		{"uprobe:SERVER:handle { @in[tid] = args.r->len; } uretprobe:SERVER:handle { @ = sum(@in[tid]); delete(@in, tid); }", "@: 9450"},
+		{"uprobe:SERVER:handle { if (++@n == 5) { exit(); } printf(\"%d \", @n); } end { clear(@n); }", "1 2 3 4"},
+		{"uprobe:SERVER:handle { $r = args.r; @[(int32)$r->kind, $r->len > 100 ? \"big\" : \"small\"] = count(); } end { print(@[1, \"big\"]); clear(@); }", "13"},
+		{"uprobe:SERVER:handle { @last = (args.r->kind, str(args.r->name), args.r->len); }", "@last: (LIST, style, 8)"},
+		{"uprobe:SERVER:handle { @w = max((int64)(args.r->weight * 2)); }", "@w: 299"},
+		{"uprobe:SERVER:parse { @[ustack(2)] = count(); } end { print(len(@)); clear(@); }", "1"},
+		{"tracepoint:syscalls:sys_enter_openat /pid == cpid && str(args.filename) == \"/nonexistent\"/ { @ = count(); }", "@: 4"},
+		{"tracepoint:syscalls:sys_exit_write /pid == cpid/ { @ = sum(args.ret); }", "@: 4092"},
+		{"uprobe:SERVER:handle { @calls = count(); } tracepoint:syscalls:sys_enter_fsync /pid == cpid/ { printf(\"%d\\n\", @calls); exit(); } end { clear(@calls); }", "300"},
+	} {
+		script := strings.ReplaceAll(c.script, "SERVER", server)
+		r := jalon(t, "run", "-q", "-e", script, "-c", server)
+		if got := strings.TrimSpace(r.stdout); r.status != 0 || got != c.want {
+			t.Errorf("%s: status %d\n%s%s\nwant\n%s", c.script, r.status, r.stdout, r.stderr, c.want)
+		}
+	}
+}
