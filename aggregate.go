@@ -71,6 +71,6 @@ func (a *Aggregate) aggregated(tps []*tracepoint.Tracepoint) error {
 // bpftrace's form.
 func (r *Result) WriteMaps(w io.Writer, asJSON bool) {
 	for _, m := range r.maps {
-		aggregate.Write(w, m.Map, m.Merged, m.NoRoom, asJSON)
+		aggregate.Write(w, m.Map, m.Merged, m.Stacks, m.NoRoom, asJSON)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/maps"
@@ -16,11 +17,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// Write writes a map; noRoom counts changes for whose keys there was no room.
-func Write(w io.Writer, m *sema.Map, elems maps.Merged, noRoom uint64, asJSON bool) {
+// Write writes a map; stacks are the frames of stacks by their numbers, noRoom counts changes for whose keys there was no room.
+func Write(w io.Writer, m *sema.Map, elems maps.Merged, stacks map[uint64][]string, noRoom uint64, asJSON bool) {
 	out := show.Map{Name: m.Name, Scalar: len(m.Key) == 0, Kind: kinds[m.Kind]}
 	for _, t := range elems {
-		if e, ok := elem(m, t); ok {
+		if e, ok := elem(m, t, stacks); ok {
 			out.Elems = append(out.Elems, e)
 		}
 	}
@@ -38,7 +39,7 @@ func Write(w io.Writer, m *sema.Map, elems maps.Merged, noRoom uint64, asJSON bo
 var kinds = map[sema.MapKind]show.Kind{sema.MapStats: show.Stats, sema.MapHist: show.Hists, sema.MapLinear: show.Hists}
 
 // elem makes an element for showing; false: the key is not in the map.
-func elem(m *sema.Map, t *maps.Total) (e show.Elem, ok bool) {
+func elem(m *sema.Map, t *maps.Total, stacks map[uint64][]string) (e show.Elem, ok bool) {
 	updates := uint64(0)
 	for _, n := range t.Value[:m.Sums()] {
 		updates += n
@@ -54,7 +55,7 @@ func elem(m *sema.Map, t *maps.Total) (e show.Elem, ok bool) {
 	if !ok {
 		return e, false
 	}
-	e.Key = key(m, t.Key)
+	e.Key = key(m, t.Key, stacks)
 	number := func(v uint64) printf.Value {
 		e.Order = show.Order{N: v, Signed: !m.Unsigned}
 		if m.Unsigned {
@@ -94,10 +95,14 @@ func mean(m *sema.Map, t *maps.Total) uint64 {
 }
 
 // key is a key with its parts as C values.
-func key(m *sema.Map, words []uint64) printf.Value {
+func key(m *sema.Map, words []uint64, stacks map[uint64][]string) printf.Value {
 	first, _ := m.Layout()
 	var parts []printf.Value
 	for i, p := range m.Key {
+		if p.Kind == sema.KeyStack {
+			parts = append(parts, printf.Text(frames(stacks[words[first[i]]])))
+			continue
+		}
 		parts = append(parts, part(p, words[first[i]:], m.TypeOf(i)))
 	}
 	switch len(parts) {
@@ -107,6 +112,14 @@ func key(m *sema.Map, words []uint64) printf.Value {
 		return parts[0]
 	}
 	return printf.Tuple(parts...)
+}
+
+// frames is a stack as bpftrace shows it.
+func frames(list []string) string {
+	if len(list) == 0 {
+		return "(stack not kept: the table of stacks is full)"
+	}
+	return "\n    " + strings.Join(list, "\n    ") + "\n"
 }
 
 func part(p sema.KeyPart, words []uint64, t *ctype.Type) printf.Value {

@@ -1,6 +1,8 @@
 package session
 
 import (
+	"encoding/binary"
+	"fmt"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/drain"
@@ -25,7 +27,35 @@ type Result struct {
 type MapResult struct {
 	*sema.Map
 	maps.Merged
-	NoRoom uint64 // changes for whose keys there was no room
+	NoRoom uint64              // changes for whose keys there was no room
+	Stacks map[uint64][]string // frames by the numbers in keys, innermost first
+}
+
+// nameStacks names the frames of the stacks in keys.
+func (s *Session) nameStacks(m *MapResult) {
+	first, _ := m.Layout()
+	for i, part := range m.Key {
+		if part.Kind != sema.KeyStack || s.mine.Engine.Rings() == nil {
+			continue
+		}
+		table := s.mine.Engine.Rings().Stacks()
+		m.Stacks = map[uint64][]string{}
+		for _, t := range m.Merged {
+			number := t.Key[first[i]]
+			if table == nil || m.Stacks[number] != nil {
+				continue
+			}
+			pcs, _ := table.Frames(uint32(number))
+			for ; len(pcs) >= 8; pcs = pcs[8:] {
+				pc := binary.LittleEndian.Uint64(pcs)
+				name := s.Symbol(pc)
+				if name == "" {
+					name = fmt.Sprintf("%#x", pc)
+				}
+				m.Stacks[number] = append(m.Stacks[number], name)
+			}
+		}
+	}
 }
 
 // maps reads the maps of the tracepoints.
@@ -56,6 +86,9 @@ func (s *Session) maps() (list []MapResult) {
 		if err := e.Maps(add); err != nil {
 			s.logf("reading maps: %v", err)
 		}
+	}
+	for i := range list {
+		s.nameStacks(&list[i])
 	}
 	return list
 }
