@@ -12,6 +12,7 @@ func TestScriptArgs(t *testing.T) {
 		exe := compile(t, "gcc", "scriptargs.c", append([]string{"-g"}, flags...)...)
 		for _, c := range []struct{ script, want string }{
 			{"uprobe:%s:ints { print((args.a, args.b, args.c, args.d, args.e, args.f, args.g, args.h)) }", "(-1, -2, -3, -4, 200, true, 7, -8)\n"},
+			{"uprobe:%s:ints { print(args) }", "{ .a = -1, .b = -2, .c = -3, .d = -4, .e = 200, .f = true, .g = 7, .h = -8 }\n"},
 			{"uprobe:%s:ints { print((a, h)) }", "(-1, -8)\n"},
 			{"uprobe:%s:large { print((args.a, str(args.s))) }", "(11, text)\n"},
 			{"uprobe:%s:mixed { print(args.a) }", "21\n"},
@@ -28,6 +29,7 @@ func TestScriptArgs(t *testing.T) {
 			continue
 		}
 		for script, want := range map[string]string{
+			"uprobe:%s:mixed { print(args) }":    "is not known",
 			"uprobe:%s:ints { print(local) }":    "local has no value yet at the first instruction",
 			"uprobe:%s:mixed { print(args.c) }":  "where c is at the first instruction of mixed is not known",
 			"uprobe:%s:objects { print(after) }": "where after is at the first instruction of objects is not known",

@@ -117,7 +117,11 @@ func (w *planner) allArgs(x script.Expr, t *types.Type) {
 	defer func() { w.turn = outer }()
 	for i, f := range t.C.Fields() {
 		ft := types.FromC(f.Type)
-		p, _ := w.memberPlace(&script.Field{X: x, Name: f.Name})
+		p, ok := w.memberPlace(&script.Field{X: x, Name: f.Name})
+		if !ok {
+			w.unknowable(x)
+			return
+		}
 		w.turn = Turn(outer, i)
 		switch c, ok := p.load(ft); {
 		case scalar(ft) && ok:

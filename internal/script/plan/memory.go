@@ -38,7 +38,7 @@ func (w *translator) placeOf(x script.Expr) (place, bool) {
 		}
 	case *script.Ident:
 		if w.isVariable(x) {
-			return w.variable(x, x.Name)
+			return w.variable(x, x.Name, w.typeOf(x))
 		}
 	case *script.Var:
 		at := w.vars.get(x.Name).at
@@ -52,7 +52,7 @@ func (w *translator) placeOf(x script.Expr) (place, bool) {
 }
 
 // variable is a variable of the program: by its name, or by the calling convention where a function begins.
-func (w *translator) variable(x script.Expr, name string) (place, bool) {
+func (w *translator) variable(x script.Expr, name string, t *types.Type) (place, bool) {
 	p := place{name: name}
 	if w.p.Parameter == nil {
 		return p, true
@@ -63,7 +63,6 @@ func (w *translator) variable(x script.Expr, name string) (place, bool) {
 		return place{}, false
 	}
 	if n >= 0 {
-		t := w.typeOf(x)
 		c, ok := w.argument(x, fmt.Sprintf("arg%d", n), nil)
 		if c = fitted(c, t); !ok || c == "" {
 			return place{}, false
@@ -79,7 +78,11 @@ func (w *translator) memberPlace(x *script.Field) (place, bool) {
 		p := place{name: "args->" + x.Name}
 		if w.s.Point.Provider.User {
 			var ok bool
-			if p, ok = w.variable(x, x.Name); !ok {
+			ft := w.typeOf(x)
+			if f, _, known := member(t.C, x.Name, 0); known {
+				ft = types.FromC(f.Type)
+			}
+			if p, ok = w.variable(x, x.Name, ft); !ok {
 				return p, false
 			}
 		}
