@@ -2,6 +2,7 @@ package session
 
 import (
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"time"
 
@@ -91,6 +92,16 @@ func (s *Session) maps() (list []MapResult) {
 		s.nameStacks(&list[i])
 	}
 	return list
+}
+
+// Maps calls each for the maps of the session, for each engine that has programs which change them. It is called on the
+// session's goroutine, or after Run.
+func (s *Session) Maps(each func(name string, r *maps.Reader)) error {
+	err := s.mine.Engine.Maps(each)
+	if s.kern.Engine != nil {
+		err = errors.Join(err, s.kern.Engine.Maps(each))
+	}
+	return err
 }
 
 // Sites returns how many sites the session has had. It is called on the session's goroutine.

@@ -53,10 +53,11 @@ type Machine struct {
 	hit       *Hit       // of the probe that runs; nil in jalon itself
 	turn      int        // of the loops that run: plan.Turn
 	startMono uint64
-	slept     distance // of CLOCK_BOOTTIME
-	wall      distance // of the time of day
-	over      func()   // ends Wait
-	endTime   uint64   // CLOCK_MONOTONIC at exit(): later hits are not executed
+	sites     map[string]*siteTable // the maps that sites update
+	slept     distance              // of CLOCK_BOOTTIME
+	wall      distance              // of the time of day
+	over      func()                // ends Wait
+	endTime   uint64                // CLOCK_MONOTONIC at exit(): later hits are not executed
 }
 
 // slot is a variable.
@@ -82,6 +83,8 @@ type Options struct {
 	Names      Names // nil: addresses have no names
 	// Cgroup returns the path of a cgroup by its number; nil: paths are not known.
 	Cgroup func(id uint64) string
+	// Load is called before each probe that runs in jalon itself, to load the maps of sites; nil: there are none.
+	Load func()
 	// System runs a command of the shell and returns its output.
 	System func(command string) ([]byte, error)
 }
@@ -126,6 +129,9 @@ const maxDepth = 1000
 
 // Run executes a probe once at one of its places.
 func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (result int64, err error) {
+	if m.opts.Load != nil {
+		m.opts.Load()
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.run(ctx, pr, pl, false)

@@ -221,6 +221,9 @@ func (m *library) clear(at script.Expr, args []script.Expr) val {
 	t := m.maps[args[0].(*script.Map).Name]
 	if strings.HasPrefix(at.(*script.Call).Name, "clear") {
 		clear(t.elems)
+		if st := m.sites[t.Name]; st != nil {
+			st.cleared()
+		}
 	} else {
 		t.zero()
 	}

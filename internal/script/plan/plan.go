@@ -38,6 +38,8 @@ type Site struct {
 	Collect []lang.Collect
 	Fields  map[Key]Field
 	Loops   map[Loop]bool // whose passes have turns
+	// Updates, if there are any, are all that the probe does: its hits need no record.
+	Updates []Update
 }
 
 // Loop is a loop in a turn of the loop around it.
@@ -71,8 +73,9 @@ func RunsInJalon(p *check.Program, pr *check.Probe, pl *script.Place) bool {
 	return !w.several(pr.Body) && (pr.Pred == nil || !w.several(pr.Pred))
 }
 
-// Sites plans all probes that are at places of programs and of the kernel. The error has diagnostics.
-func Sites(p *check.Program, opt Options) ([]*Site, error) {
+// Sites plans all probes that are at places of programs and of the kernel, and returns the maps that they update
+// there. The error has diagnostics.
+func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 	var list []*Site
 	var bad lang.Diagnostics
 	for _, pr := range p.Probes {
@@ -91,7 +94,10 @@ func Sites(p *check.Program, opt Options) ([]*Site, error) {
 			}
 		}
 	}
-	return list, bad.Err()
+	if len(bad) > 0 {
+		return nil, nil, bad.Err()
+	}
+	return list, siteMaps(p, opt, list), nil
 }
 
 // targets are the files that a place means; otherwise its target.

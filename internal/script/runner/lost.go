@@ -22,7 +22,7 @@ func (s *running) lost(sum *event.Summary) {
 		s.warn(fmt.Sprintf("the kernel did not run probes at %d hits: they interrupted the same probes", missed))
 	}
 	if faults > 0 {
-		s.warn(fmt.Sprintf("%d predicates could not be evaluated and were taken as false", faults))
+		s.warn(fmt.Sprintf("%d predicates or updates of maps could not be evaluated; they had no effect", faults))
 	}
 }
 

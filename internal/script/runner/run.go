@@ -47,6 +47,7 @@ type running struct {
 	opt     Options
 	program *check.Program
 	machine *interp.Machine
+	maps    *siteMaps
 	held    *heldBack
 	known   bool // whether the probes could be attached is known
 	sites   map[*tracepoint.Tracepoint]*plan.Site
@@ -54,12 +55,13 @@ type running struct {
 	ctx     context.Context // of what the probes do
 	err     error           // of a probe at a site
 	result  *session.Result // nil before the end of the session
+	over    chan struct{}   // is closed at that end
 	cancel  context.CancelFunc
 }
 
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
-	sites, err := plan.Sites(p, plan.Options{
+	sites, siteMaps, err := plan.Sites(p, plan.Options{
 		Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching,
 	})
 	if err != nil {
@@ -68,13 +70,13 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	if err := interp.Refuse(p, sites); err != nil {
 		return nil, err
 	}
-	s := &running{opt: opt, program: p, sites: map[*tracepoint.Tracepoint]*plan.Site{}}
+	s := &running{opt: opt, over: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
 	tps, err := s.tracepoints(sites)
 	if err != nil {
 		return nil, err
 	}
 	s.held = &heldBack{to: opt.Out}
-	s.opt.Out, s.opt.Names, s.opt.Cgroup = s.held, names{s}, cgroupPath
+	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load = s.held, names{s}, cgroupPath, s.load
 	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
 		if err := s.open(tps); err != nil {
 			return nil, err
@@ -145,6 +147,7 @@ func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, err
 			continue
 		}
 		tp.Number, tp.Optional = i+1, s.program.Config.Word("missing_probes") != "error"
+		s.maps.actions(tp, site.Updates)
 		s.sites[tp] = site
 		if site.Point.Provider.User {
 			user = append(user, tp)
@@ -179,6 +182,7 @@ func (s *running) run(ctx context.Context) error {
 		go func() {
 			res, err := s.sess.Run(ctx)
 			s.result = res
+			close(s.over)
 			cancel()
 			tracing <- err
 		}()
@@ -195,7 +199,14 @@ func (s *running) run(ctx context.Context) error {
 	if s.result != nil {
 		s.lost(&s.result.Summary)
 	}
-	return m.Finish(ctx)
+	err = m.Finish(ctx)
+	s.load()
+	for _, k := range s.maps.list {
+		if n := s.maps.full[k.Name]; n > 0 {
+			s.warn(fmt.Sprintf("the map %s was full: %d updates are lost; config = { max_map_keys = N } makes room", k.Name, n))
+		}
+	}
+	return err
 }
 
 // armed is called when all probes are attached, or could not be.

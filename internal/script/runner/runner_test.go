@@ -123,3 +123,38 @@ func TestSites(t *testing.T) {
 		}
 	}
 }
+
+// TestSiteMaps: maps that sites update have what they have if jalon updates them. The same scripts run at once with an
+// added statement, which makes jalon execute their probes; and by the kernel.
+func TestSiteMaps(t *testing.T) {
+	path := build(t)
+	for _, c := range []struct {
+		src  string
+		maps int // of the sites
+	}{
+		{`uprobe:PROG:handle /arg1 != 3/ { $t = arg1 % 3; @n = count(); EXTRA }`, 0}, // the remainder is jalon's
+		{`uprobe:PROG:handle /arg1 != 3/ { $t = arg1 & 3; @n = count(); @k[$t] = count(); @s = sum((int32)arg1 - 3); @a[arg1 & 1, arg1 > 4] = avg(arg1); EXTRA }`, 4},
+		{`uprobe:PROG:handle { @lo = min((int64)arg1 - 5); @hi = max((int64)arg1 - 20); @ulo = min(arg1 + 7); @st[arg1 & 1] = stats(arg1); EXTRA }`, 4},
+		{`uprobe:PROG:handle { @h = hist((int64)arg1 * arg1 - 9); @h2[(int8)arg1 - 4] = hist(arg1, 2); @l = lhist(arg1, 2, 6, 2); EXTRA }`, 3},
+		{`uprobe:PROG:handle { if (arg1 > 4) { @big = count(); } else if (arg1 == 2) { @two = count(); } else { @rest = count(); } EXTRA } uretprobe:PROG:handle { @r[retval] = count(); EXTRA }`, 4},
+		{`uprobe:PROG:handle { @n = count(); @c[arg1 & 1] = count(); EXTRA } end { for ($kv : @c) { printf("%d %d\n", $kv.0, (int64)$kv.1); } print(@n); clear(@n); }`, 2},
+		{`uprobe:PROG:handle { @n = count(); @m[arg1] = count(); EXTRA } uretprobe:PROG:handle { @m[retval] = count(); printf("x"); }`, 0}, // @m is in jalon, so the first probe is executed there
+		{declared + `uprobe:PROG:handle { $r = (struct req *)arg0; @len = sum($r->len); @type[$r->type] = count(); EXTRA }`, 2},
+	} {
+		src := strings.ReplaceAll(c.src, "PROG", path)
+		atSite := strings.ReplaceAll(src, "EXTRA", "")
+		inJalon, _ := runScript(t, strings.ReplaceAll(src, "EXTRA", `printf("");`), Options{Argv: []string{path, "9"}})
+		for _, uprobes := range []bool{false, true} {
+			if uprobes && os.Getuid() != 0 {
+				t.Skip("the kernel's uprobes need root")
+			}
+			got, m := runScript(t, atSite, Options{Argv: []string{path, "9"}, Uprobes: uprobes})
+			if got != inJalon {
+				t.Errorf("%s\nuprobes %v:\n%s\nin jalon:\n%s", c.src, uprobes, got, inJalon)
+			}
+			if n := m.SiteMaps(); !uprobes && n != c.maps {
+				t.Errorf("%s\n%d maps are at the sites, want %d", c.src, n, c.maps)
+			}
+		}
+	}
+}

@@ -1,0 +1,109 @@
+package interp
+
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// siteTable is a map that sites update, as it was when it was read last.
+type siteTable struct {
+	*plan.SiteMap
+	now    []SiteElem
+	before map[string][]uint64 // what the elements had when the map was cleared, by key
+}
+
+// SiteElem is an element of a map that sites update: the parts of its key, and the words of its value as sema.Map has
+// them.
+type SiteElem struct{ Key, Words []uint64 }
+
+// SiteMaps is the number of maps that sites update.
+func (m *Machine) SiteMaps() int { return len(m.sites) }
+
+// Load gives a map what the sites have in it.
+func (m *Machine) Load(s *plan.SiteMap, elems []SiteElem) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if m.sites == nil {
+		m.sites = map[string]*siteTable{}
+	}
+	st := m.sites[s.Name]
+	if st == nil {
+		st = &siteTable{SiteMap: s}
+		m.sites[s.Name] = st
+	}
+	st.now = elems
+	st.fill(m.maps[s.Name])
+}
+
+// fill makes the elements of the table anew.
+func (st *siteTable) fill(t *table) {
+	clear(t.elems)
+	t.k, t.low, t.high, t.step = st.K, st.Low, st.High, st.Step
+	for _, e := range st.now {
+		words := e.Words
+		if old := st.before[string(wordsKey(e.Key))]; old != nil {
+			words = make([]uint64, len(e.Words))
+			for i, w := range e.Words {
+				words[i] = w - old[i]
+			}
+		}
+		if c := cellOf(st.Fn, words); c != nil {
+			c.key = keyOf(e.Key, t.Key)
+			t.elems[string(encode(nil, c.key))] = c
+		}
+	}
+}
+
+// cleared makes what the sites have now count as nothing.
+func (st *siteTable) cleared() {
+	st.before = map[string][]uint64{}
+	for _, e := range st.now {
+		st.before[string(wordsKey(e.Key))] = e.Words
+	}
+}
+
+func wordsKey(words []uint64) (b []byte) {
+	for _, w := range words {
+		b = binary.LittleEndian.AppendUint64(b, w)
+	}
+	return b
+}
+
+// keyOf is a key of numbers.
+func keyOf(words []uint64, t *types.Type) val {
+	if t.Kind == types.Tuple {
+		v := val{}
+		for i, w := range words {
+			v.list = append(v.list, num(fit(w, t.Fields[i].Type)))
+		}
+		return v
+	}
+	if len(words) == 0 {
+		return val{}
+	}
+	return num(fit(words[0], t))
+}
+
+// cellOf is the value of an element; nil if there were no updates.
+func cellOf(fn string, words []uint64) *cell {
+	c := &cell{}
+	switch fn {
+	case "hist", "lhist":
+		c.counts = words
+		for _, w := range words {
+			c.count += w
+		}
+	case "sum":
+		c.count, c.total = 1, words[0]
+	case "count":
+		c.count = words[0]
+	default: // avg, stats, min, max
+		c.count, c.total = words[0], words[1]
+	}
+	if c.count == 0 {
+		return nil
+	}
+	return c
+}

@@ -1,0 +1,142 @@
+package runner
+
+import (
+	"context"
+
+	"github.com/jalon-trace/jalon/internal/maps"
+	"github.com/jalon-trace/jalon/internal/script/interp"
+	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/script/types"
+	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
+)
+
+// siteMaps are the maps that sites update, in the memory that jalon has in common with the process.
+type siteMaps struct {
+	list  []*plan.SiteMap
+	decls map[string]*sema.Map
+	full  map[string]uint64 // updates that found no room
+}
+
+// kinds are the kinds of maps by the function that updates them.
+var kinds = map[string]sema.MapKind{
+	"count": sema.MapCount, "sum": sema.MapSum, "avg": sema.MapAvg, "stats": sema.MapStats, "min": sema.MapMin, "max": sema.MapMax,
+	"hist": sema.MapHist, "lhist": sema.MapLinear,
+}
+
+func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
+	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}}
+	for _, k := range list {
+		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1}
+		for int64(d.Slots) < limit {
+			d.Slots *= 2
+		}
+		parts := 1
+		switch {
+		case k.Scalar:
+			parts = 0
+		case k.Key.Kind == types.Tuple:
+			parts = len(k.Key.Fields)
+		}
+		d.Key = make([]sema.KeyPart, parts)
+		m.decls[k.Name] = d
+	}
+	return m
+}
+
+// actions gives a tracepoint the updates of its site.
+func (m *siteMaps) actions(tp *tracepoint.Tracepoint, list []plan.Update) {
+	for _, u := range list {
+		tp.Actions = append(tp.Actions, sema.Action{Map: m.decls[u.Map.Name], Do: sema.Update, Key: u.Key, Value: u.Value, If: u.If, From: u.From})
+	}
+	if len(list) > 0 {
+		tp.NoRecord, tp.Collect = true, nil
+	}
+}
+
+// load reads the maps of the sites into the machine's. It is called before a probe that runs in jalon itself.
+func (s *running) load() {
+	if len(s.maps.list) == 0 || s.sess == nil || !s.known {
+		return
+	}
+	read := map[string][]interp.SiteElem{}
+	f := func() {
+		clear(s.maps.full)
+		_ = s.sess.Maps(func(name string, r *maps.Reader) { // without maps there are no elements
+			if d := s.maps.decls[name]; d != nil {
+				read[name] = append(read[name], elements(d, r)...)
+				s.maps.full[name] += r.NoRoom()
+			}
+		})
+	}
+	if s.sess.Look(context.Background(), f) != nil {
+		select {
+		case <-s.over:
+			f()
+		default: // the session is about to end: the maps are as they were last
+			return
+		}
+	}
+	for _, k := range s.maps.list {
+		s.machine.Load(k, read[k.Name])
+	}
+}
+
+// elements are what a table has.
+func elements(d *sema.Map, r *maps.Reader) (out []interp.SiteElem) {
+	first, _ := d.Layout()
+	seen := map[[4]uint64]bool{}
+	for e := range r.Entries() {
+		if d.Shows() && !e.Shown {
+			continue
+		}
+		x := interp.SiteElem{Words: r.Sum(&e, d.Sums())}
+		var id [4]uint64
+		for i, at := range first {
+			if at >= len(e.Key) {
+				continue
+			}
+			x.Key = append(x.Key, e.Key[at])
+			if i < len(id) {
+				id[i] = e.Key[at]
+			}
+		}
+		if seen[id] { // a key may have two slots: their values add up
+			merge(out, x, d)
+			continue
+		}
+		seen[id] = true
+		out = append(out, x)
+	}
+	for i := range out {
+		if d.Kind == sema.MapMin || d.Kind == sema.MapMax {
+			out[i].Words[1] = d.Extreme(out[i].Words[1])
+		}
+	}
+	return out
+}
+
+// merge adds the value of a second slot of a key.
+func merge(list []interp.SiteElem, x interp.SiteElem, d *sema.Map) {
+	for _, e := range list {
+		if !equal(e.Key, x.Key) {
+			continue
+		}
+		for i, w := range x.Words {
+			if i < d.Sums() {
+				e.Words[i] += w
+			} else {
+				e.Words[i] = max(e.Words[i], w)
+			}
+		}
+	}
+}
+
+func equal(a, b []uint64) bool {
+	for i := range a {
+		if i >= len(b) || a[i] != b[i] {
+			return false
+		}
+	}
+	return len(a) == len(b)
+}
