@@ -61,7 +61,7 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 	}
 	t := m.typeOf(x)
 	if f.Type.Is(types.KStack, types.UStack) {
-		return m.stack(x, f), t, true
+		return stackOf(m, x, f), t, true
 	}
 	b, cut, why := m.hit.Record.Field(f.Index)
 	if why != "" {
@@ -94,7 +94,7 @@ func (m *library) cut(call *script.Call, v *val, longer bool) {
 	}
 }
 
-func (m *Machine) stack(x script.Expr, f plan.Field) val {
+func stackOf(m *Machine, x script.Expr, f plan.Field) val {
 	frames, why := m.hit.Record.Stack(f.Index)
 	if why != "" {
 		m.warn(x, unread, why)
@@ -267,7 +267,7 @@ func (d *distance) at(now uint64) uint64 {
 }
 
 // ksym and usym are the names of addresses.
-func (m *library) ksym(_ script.Expr, args []script.Expr) val {
+func ksym(m *library, _ script.Expr, args []script.Expr) val {
 	n := m.expr(args[0]).n
 	v := val{n: n}
 	if m.opts.Names != nil {
@@ -276,7 +276,7 @@ func (m *library) ksym(_ script.Expr, args []script.Expr) val {
 	return v
 }
 
-func (m *library) usym(_ script.Expr, args []script.Expr) val {
+func usym(m *library, _ script.Expr, args []script.Expr) val {
 	v := val{n: m.expr(args[0]).n}
 	switch {
 	case m.hit != nil:
@@ -308,7 +308,7 @@ func (m *library) allArgs(at script.Expr, _ []script.Expr) val {
 }
 
 // containerOf is the address of the struct around a member.
-func (m *library) containerOf(x script.Expr, args []script.Expr) val {
+func containerOf(m *library, x script.Expr, args []script.Expr) val {
 	n := m.expr(args[0]).n
 	if name, ok := args[2].(*script.Ident); ok {
 		if _, off, ok := plan.Member(m.typeOf(x).Pointee().C, name.Name); ok {
@@ -319,7 +319,7 @@ func (m *library) containerOf(x script.Expr, args []script.Expr) val {
 }
 
 // join prints the strings of an array of pointers.
-func (m *library) join(_ script.Expr, args []script.Expr) val {
+func join(m *library, _ script.Expr, args []script.Expr) val {
 	sep, text := " ", ""
 	if len(args) > 1 {
 		sep = m.expr(args[1]).s

@@ -44,7 +44,7 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 			}
 		}
 	case *script.Unroll:
-		pass, done := m.passes(s)
+		pass, done := passes(m, s)
 		defer done()
 		for range m.p.Consts[s.Count].Int {
 			pass()
@@ -179,7 +179,7 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 	}
 	if s.Map == nil {
 		from, to := m.limit(s.From, t), m.limit(s.To, t)
-		pass, done := m.passes(s)
+		pass, done := passes(m, s)
 		defer done()
 		for i := int64(from); i < int64(to); i++ {
 			pass()
@@ -213,7 +213,7 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 }
 
 // passes counts the passes of a loop, if what they read has turns.
-func (m *Machine) passes(s script.Stmt) (pass, done func()) {
+func passes(m *Machine, s script.Stmt) (pass, done func()) {
 	outer, i := m.turn, 0
 	if m.hit == nil || !m.hit.Site.Loops[plan.Loop{S: s, Turn: outer}] {
 		return func() {}, func() {}

@@ -57,8 +57,8 @@ func init() {
 		"strerror": (*library).strerror, "syscall_name": (*library).syscallName, "signal_name": (*library).signalName, "bswap": (*library).bswap, "ntop": (*library).ntop,
 		"pton": (*library).pton, "is_err": (*library).isErr, "assert": (*library).assert, "memcmp": (*library).memcmp,
 		"static_assert": nothing, "assert_str": nothing, "fail": nothing,
-		"ksym": (*library).ksym, "usym": (*library).usym, "join": (*library).join, "kptr": (*library).same, "uptr": (*library).same,
-		"macaddr": (*library).macaddr, "container_of": (*library).containerOf,
+		"ksym": ksym, "usym": usym, "join": join, "kptr": same, "uptr": same,
+		"macaddr": macaddr, "container_of": containerOf,
 		"speculate": speculating((*speculator).speculate), "commit": speculating((*speculator).commit), "discard": speculating((*speculator).discard),
 		"enable": switchProbes(false), "disable": switchProbes(true),
 		"printf": (*library).printf, "errorf": (*library).message, "warnf": (*library).message,
@@ -354,10 +354,10 @@ func (m *Machine) end(status int) {
 }
 
 // same is a pointer in another address space.
-func (m *library) same(_ script.Expr, args []script.Expr) val { return m.expr(args[0]) }
+func same(m *library, _ script.Expr, args []script.Expr) val { return m.expr(args[0]) }
 
 // macaddr is a hardware address.
-func (m *library) macaddr(_ script.Expr, args []script.Expr) val {
+func macaddr(m *library, _ script.Expr, args []script.Expr) val {
 	b := bytesOf(m.expr(args[0]), m.typeOf(args[0]))
 	if t := m.typeOf(args[0]); t.Kind == types.Pointer {
 		b = []byte(m.chars(args[0]))
