@@ -129,9 +129,7 @@ const maxDepth = 1000
 
 // Run executes a probe once at one of its places.
 func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (result int64, err error) {
-	if m.opts.Load != nil {
-		m.opts.Load()
-	}
+	loadSites(m)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.run(ctx, pr, pl, false)

@@ -117,6 +117,7 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 		return nil
 	case <-usr1:
 		if m.selves == 0 {
+			loadSites(m)
 			m.Exclusive(m.PrintMaps)
 		}
 		return m.all(ctx, "self")
@@ -125,6 +126,7 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 			first.due = now.Add(first.period)
 		}
 		if first.pr == nil {
+			loadSites(m)
 			m.Exclusive(func() { refresh(m) })
 			return nil
 		}

@@ -18,6 +18,13 @@ type siteTable struct {
 // them.
 type SiteElem struct{ Key, Words []uint64 }
 
+// loadSites loads the maps of the sites. It is called while no probe runs.
+func loadSites(m *Machine) {
+	if m.opts.Load != nil {
+		m.opts.Load()
+	}
+}
+
 // SiteMaps is the number of maps that sites update.
 func (m *Machine) SiteMaps() int { return len(m.sites) }
 

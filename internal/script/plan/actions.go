@@ -41,8 +41,8 @@ func siteMaps(p *check.Program, opt Options, sites []*Site) []*SiteMap {
 	found := map[string]*SiteMap{}
 	bad := map[string]bool{}
 	made := map[*Site]bool{}
-	for _, s := range sites {
-		if made[s] = updates(p, opt, s, found, bad); !made[s] {
+	for _, s := range sites { // a probe with a label may be disabled while the script runs
+		if made[s] = s.Point.Label == "" && updates(p, opt, s, found, bad); !made[s] {
 			mapsIn(s.Probe, bad)
 		}
 	}
