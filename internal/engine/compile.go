@@ -131,9 +131,6 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		}
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
 		in.StackLimit, in.StackFrames, in.FramePointers = c.StackLimit, c.StackFrames, c.FramePointers
-		if !part.Decides {
-			in.Actions, in.NoRecord = tp.Actions, tp.NoRecord
-		}
 		if in.Exit != nil && in.Exit.Pair != nil && c.TickRate != nil {
 			in.Exit.Pair.Rate, in.Exit.Pair.Stamped = c.TickRate(), c.Stamped
 		}

@@ -21,8 +21,6 @@ type Tracepoint struct {
 	Place    *probe.Place
 	Cond     *lang.Condition // nil: every hit
 	Collect  []lang.Collect  // of all collect lists, because a record has one list of fields
-	Actions  []sema.Action   // changes of maps
-	NoRecord bool            // hits leave no record, only what the actions change
 	Pass     int             // the trace ends at this hit; 0 = never
 	Disabled bool
 	// Optional: if the place is not found or has no site, that is a warning.
