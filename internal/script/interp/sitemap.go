@@ -102,11 +102,9 @@ func cellOf(fn string, words []uint64) *cell {
 		for _, w := range words {
 			c.count += w
 		}
-	case "sum":
-		c.count, c.total = 1, words[0]
 	case "count":
 		c.count = words[0]
-	default: // avg, stats, min, max
+	default: // sum, avg, stats, min, max
 		c.count, c.total = words[0], words[1]
 	}
 	if c.count == 0 {

@@ -151,7 +151,7 @@ type updater struct {
 // updates makes the updates of a site if its probe does nothing else.
 func updates(p *check.Program, opt Options, s *Site, found map[string]*SiteMap, bad map[string]bool) bool {
 	u := &updater{translator: &translator{p: p, opt: opt, s: s}, found: found}
-	if u.inKernel() || s.Point.Provider.Name == "usdt" || s.Probe.Pred != nil && !s.Decided {
+	if s.Point.Provider.Name == "usdt" || s.Probe.Pred != nil && !s.Decided {
 		return false
 	}
 	u.vars.push()

@@ -23,6 +23,7 @@ import (
 type Options struct {
 	Process bool   // places of programs are reached in the traced process, not by the kernel
 	Program string // the file of the process; "" if none is named
+	Child   int    // the process of -c, if it has been started
 	// Files returns the files that a pattern means; nil: patterns of files are not known.
 	Files func(pattern string) []string
 }
@@ -40,6 +41,8 @@ type Site struct {
 	Loops   map[Loop]bool // whose passes have turns
 	// Updates, if there are any, are all that the probe does: its hits need no record.
 	Updates []Update
+	// Child: it depends on Options.Child.
+	Child bool
 }
 
 // Loop is a loop in a turn of the loop around it.

@@ -29,12 +29,19 @@ func init() {
 		"pid": func(w *translator, _ script.Expr, _ string, args []script.Expr) (string, bool) {
 			return "(unsigned long)($pid)", len(args) == 0
 		},
-		"tid": kernel("$tid"), "cpu": kernel("$cpu"), "uid": kernel("$uid"), "gid": kernel("$gid"),
+		"cpid": (*translator).child,
+		"tid":  kernel("$tid"), "cpu": kernel("$cpu"), "uid": kernel("$uid"), "gid": kernel("$gid"),
 		"cgroup": kernel("$cgroup"), "jiffies": kernel("$jiffies"), "curtask": kernel("$task"),
 		"argN": (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
 		"ppid": ofTask("real_parent->tgid"), "leader_tid": ofTask("group_leader->pid"), "uaddr": (*translator).userSymbol,
 		"kptr": first, "uptr": first, "kaddr": (*translator).symbol, "container_of": (*translator).container,
 	}
+}
+
+// child is the process of -c.
+func (w *translator) child(x script.Expr, _ string, args []script.Expr) (string, bool) {
+	w.s.Child = true
+	return number(uint64(w.opt.Child), w.typeOf(x)), len(args) == 0
 }
 
 // ofTask is a member of the struct of the thread, or of the one that is given.

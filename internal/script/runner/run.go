@@ -61,9 +61,8 @@ type running struct {
 
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
-	sites, siteMaps, err := plan.Sites(p, plan.Options{
-		Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching,
-	})
+	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching}
+	sites, siteMaps, err := plan.Sites(p, planned)
 	if err != nil {
 		return nil, err
 	}
@@ -83,11 +82,32 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		}
 		defer s.close()
 		if opt.Argv != nil {
-			s.opt.Child = s.sess.Pid()
+			s.opt.Child, planned.Child = s.sess.Pid(), s.sess.Pid()
+			if err := s.started(planned, sites); err != nil {
+				return nil, err
+			}
 		}
 	}
 	s.machine = interp.New(p, s.opt.Options)
 	return s.machine, s.run(ctx)
+}
+
+// started plans the sites again that depend on the number of the program that has been started.
+func (s *running) started(opt plan.Options, sites []*plan.Site) error {
+	if !slices.ContainsFunc(sites, func(k *plan.Site) bool { return k.Child }) {
+		return nil
+	}
+	again, _, err := plan.Sites(s.program, opt)
+	if err != nil {
+		return err
+	}
+	for tp, old := range s.sites {
+		i := slices.Index(sites, old)
+		s.sites[tp] = again[i]
+		tp.Cond, tp.Collect, tp.Actions = again[i].Cond, again[i].Collect, nil
+		s.maps.actions(tp, again[i].Updates)
+	}
+	return nil
 }
 
 // programOf is the file of the process.

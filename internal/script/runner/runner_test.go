@@ -23,6 +23,7 @@ import (
 const prog = `
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 struct req { int type; unsigned long len; const char *path; struct { short a; signed char b:3; unsigned c:5; } in; int arr[4]; struct req *next; };
 __attribute__((noinline)) int handle(struct req *r, int n) { static volatile int sum; sum += r->len + n; return (int)r->len % 7; }
 int main(int argc, char **argv) {
@@ -34,6 +35,7 @@ int main(int argc, char **argv) {
 		snprintf(name, sizeof name, "/path/%d", i % 3);
 		struct req r = { i % 4, i * 10, name, { -i, i % 8 - 4, i % 32 }, { i, i + 1, i + 2, i + 3 }, i % 2 ? &last : 0 };
 		total += handle(&r, i);
+		getppid();
 	}
 	return total == -1;
 }
@@ -152,9 +154,43 @@ func TestSiteMaps(t *testing.T) {
 			if got != inJalon {
 				t.Errorf("%s\nuprobes %v:\n%s\nin jalon:\n%s", c.src, uprobes, got, inJalon)
 			}
-			if n := m.SiteMaps(); !uprobes && n != c.maps {
+			if n := m.SiteMaps(); n != c.maps {
 				t.Errorf("%s\n%d maps are at the sites, want %d", c.src, n, c.maps)
 			}
+		}
+	}
+}
+
+// TestSiteMapsOfKernel compares maps that sites in the kernel update with those in jalon, of which each hit is a record.
+func TestSiteMapsOfKernel(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("tracepoints need root")
+	}
+	path := build(t)
+	const enter, exit, end = "tracepoint:syscalls:sys_enter_getppid", "tracepoint:syscalls:sys_exit_getppid", "end { print(@[cpid]); clear(@); }"
+	for _, src := range []string{
+		enter + " { @[pid] = count(); EXTRA } " + end,
+		exit + " { @[pid] = sum(args.ret == 0 ? 1 : 2); EXTRA } " + end,
+		"rawtracepoint:sys_enter /pid == cpid/ { @ = hist(args.id & 127, 2); EXTRA }",
+		enter + " /pid == cpid/ { @ = lhist(args.__syscall_nr, 0, 200, 10); EXTRA }",
+		enter + " /pid == cpid/ { @[uid, tid == pid, args.__syscall_nr] = stats(args.__syscall_nr); EXTRA }",
+		// One map of both engines.
+		"uprobe:PROG:handle { @[pid] = count(); EXTRA } " + enter + " { @[pid] = count(); EXTRA } " + end,
+		"uprobe:PROG:handle { @ = hist(arg1); EXTRA } " + exit + " /pid == cpid/ { @ = hist(args.ret & 3); EXTRA }",
+		"uprobe:PROG:handle { @ = max(arg1); EXTRA } " + enter + " /pid == cpid/ { @ = max(5); EXTRA }",
+		"uprobe:PROG:handle { @[pid] = avg(arg1); EXTRA } " + enter + " { @[pid] = avg(1000); EXTRA } " + end,
+	} {
+		src = strings.ReplaceAll(src, "PROG", path)
+		inJalon, m := runScript(t, strings.ReplaceAll(src, "EXTRA", `printf("");`), Options{Argv: []string{path, "9"}})
+		if m.SiteMaps() != 0 {
+			t.Errorf("%s: the maps with records for each hit are at the sites", src)
+		}
+		got, m := runScript(t, strings.ReplaceAll(src, "EXTRA", ""), Options{Argv: []string{path, "9"}})
+		if got != inJalon || len(got) < 2 {
+			t.Errorf("%s\n%s\nin jalon:\n%s", src, got, inJalon)
+		}
+		if m.SiteMaps() != 1 {
+			t.Errorf("%s: the map is not at the sites", src)
 		}
 	}
 }

@@ -20,7 +20,7 @@ type siteMaps struct {
 
 // kinds are the kinds of maps by the function that updates them.
 var kinds = map[string]sema.MapKind{
-	"count": sema.MapCount, "sum": sema.MapSum, "avg": sema.MapAvg, "stats": sema.MapStats, "min": sema.MapMin, "max": sema.MapMax,
+	"count": sema.MapCount, "sum": sema.MapAvg, "avg": sema.MapAvg, "stats": sema.MapStats, "min": sema.MapMin, "max": sema.MapMax,
 	"hist": sema.MapHist, "lhist": sema.MapLinear,
 }
 
@@ -59,14 +59,20 @@ func (s *running) load() {
 	if len(s.maps.list) == 0 || s.sess == nil || !s.known {
 		return
 	}
-	read := map[string][]interp.SiteElem{}
+	read := map[string]maps.Merged{}
 	f := func() {
 		clear(s.maps.full)
+		clear(read)
 		_ = s.sess.Maps(func(name string, r *maps.Reader) { // without maps there are no elements
-			if d := s.maps.decls[name]; d != nil {
-				read[name] = append(read[name], elements(d, r)...)
-				s.maps.full[name] += r.NoRoom()
+			d := s.maps.decls[name]
+			if d == nil {
+				return
 			}
+			if read[name] == nil {
+				read[name] = maps.Merged{}
+			}
+			read[name].Add(r, d.Sums())
+			s.maps.full[name] += r.NoRoom()
 		})
 	}
 	if s.sess.Look(context.Background(), f) != nil {
@@ -78,65 +84,25 @@ func (s *running) load() {
 		}
 	}
 	for _, k := range s.maps.list {
-		s.machine.Load(k, read[k.Name])
+		s.machine.Load(k, elements(s.maps.decls[k.Name], read[k.Name]))
 	}
 }
 
-// elements are what a table has.
-func elements(d *sema.Map, r *maps.Reader) (out []interp.SiteElem) {
+// elements are the elements of a map: what all engines, CPUs and slots of a key have together.
+func elements(d *sema.Map, all maps.Merged) (out []interp.SiteElem) {
 	first, _ := d.Layout()
-	seen := map[[4]uint64]bool{}
-	for e := range r.Entries() {
-		if d.Shows() && !e.Shown {
+	for _, t := range all {
+		if d.Shows() && !t.Shown {
 			continue
 		}
-		x := interp.SiteElem{Words: r.Sum(&e, d.Sums())}
-		var id [4]uint64
-		for i, at := range first {
-			if at >= len(e.Key) {
-				continue
-			}
-			x.Key = append(x.Key, e.Key[at])
-			if i < len(id) {
-				id[i] = e.Key[at]
-			}
+		x := interp.SiteElem{Words: t.Value}
+		for _, at := range first {
+			x.Key = append(x.Key, t.Key[at])
 		}
-		if seen[id] { // a key may have two slots: their values add up
-			merge(out, x, d)
-			continue
+		if d.Kind == sema.MapMin || d.Kind == sema.MapMax {
+			x.Words[1] = d.Extreme(x.Words[1])
 		}
-		seen[id] = true
 		out = append(out, x)
 	}
-	for i := range out {
-		if d.Kind == sema.MapMin || d.Kind == sema.MapMax {
-			out[i].Words[1] = d.Extreme(out[i].Words[1])
-		}
-	}
 	return out
-}
-
-// merge adds the value of a second slot of a key.
-func merge(list []interp.SiteElem, x interp.SiteElem, d *sema.Map) {
-	for _, e := range list {
-		if !equal(e.Key, x.Key) {
-			continue
-		}
-		for i, w := range x.Words {
-			if i < d.Sums() {
-				e.Words[i] += w
-			} else {
-				e.Words[i] = max(e.Words[i], w)
-			}
-		}
-	}
-}
-
-func equal(a, b []uint64) bool {
-	for i := range a {
-		if i >= len(b) || a[i] != b[i] {
-			return false
-		}
-	}
-	return len(a) == len(b)
 }
