@@ -14,8 +14,8 @@ type siteTable struct {
 	before map[string][]uint64 // what the elements had when the map was cleared, by key
 }
 
-// SiteElem is an element of a map that sites update: the parts of its key, and the words of its value as sema.Map has
-// them.
+// SiteElem is an element of a map that sites update: the words of the parts of its key, in their order, and those of its
+// value as sema.Map has them.
 type SiteElem struct{ Key, Words []uint64 }
 
 // loadSites loads the maps of the sites. It is called while no probe runs.
@@ -78,19 +78,32 @@ func wordsKey(words []uint64) (b []byte) {
 	return b
 }
 
-// keyOf is a key of numbers.
+// keyOf is a key of numbers and texts.
 func keyOf(words []uint64, t *types.Type) val {
 	if t.Kind == types.Tuple {
 		v := val{}
-		for i, w := range words {
-			v.list = append(v.list, num(fit(w, t.Fields[i].Type)))
+		for _, f := range t.Fields {
+			n := min(KeyWords(f.Type), len(words))
+			v.list = append(v.list, keyOf(words[:n], f.Type))
+			words = words[n:]
 		}
 		return v
 	}
-	if len(words) == 0 {
+	switch {
+	case len(words) == 0:
 		return val{}
+	case t.Kind == types.String:
+		return val{s: cstr(string(wordsKey(words)))}
 	}
 	return num(fit(words[0], t))
+}
+
+// KeyWords is how many words a part of a key has.
+func KeyWords(t *types.Type) int {
+	if t.Kind == types.String {
+		return int(min(t.Size, plan.MaxKeyText)+7) / 8
+	}
+	return 1
 }
 
 // cellOf is the value of an element; nil if there were no updates.

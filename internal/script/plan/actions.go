@@ -2,6 +2,8 @@ package plan
 
 import (
 	"fmt"
+	"strconv"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -14,7 +16,7 @@ import (
 //
 //  1. all its updates are by functions such as count() and hist(), so that their order does not matter,
 //  2. the probes that update it do nothing else,
-//  3. keys and values are numbers that the sites can compute, and
+//  3. keys are numbers and short texts, and values numbers, that the sites can compute, and
 //  4. the other probes, which run in jalon itself, only read it.
 //
 // Other maps are in jalon.
@@ -300,12 +302,72 @@ func (u *updater) key(x script.Expr, t *types.Type) (parts []string, ok bool) {
 	}
 	for i, e := range elems {
 		c := u.converted(e, of[i])
+		if of[i].Kind == types.String {
+			c = u.keyText(e, of[i])
+		}
 		if c == "" {
 			return nil, false
 		}
 		parts = append(parts, c)
 	}
 	return parts, true
+}
+
+// MaxKeyText is how many characters a text in a key has at most.
+const MaxKeyText = 64
+
+// keyText is a text as C; "" if the site cannot have it as a part of a key.
+func (u *updater) keyText(x script.Expr, t *types.Type) string {
+	if t.Size > MaxKeyText+1 {
+		return ""
+	}
+	if k := u.p.Consts[x]; k != nil {
+		if k.Kind != types.String || !plain(k.Str) || int64(len(k.Str)) >= t.Size {
+			return ""
+		}
+		return strconv.Quote(k.Str)
+	}
+	if !u.typeOf(x).Is(types.String) {
+		return ""
+	}
+	if wordOf(x) == "comm" && len(arguments(x)) == 0 && u.inKernel() {
+		return "$comm"
+	}
+	if call, ok := x.(*script.Call); ok && wordOf(x) == "str" {
+		return u.shortText(call)
+	}
+	if p, ok := u.placeOf(x); ok && p.bits == 0 && u.typeOf(x).Size <= MaxKeyText {
+		if p.name != "" {
+			return p.name
+		}
+		return fmt.Sprintf("str((char *)(%s), %d)", p.addr, u.typeOf(x).Size)
+	}
+	return ""
+}
+
+// shortText is str(p, n) with a constant n: what is longer is cut without a mark.
+func (u *updater) shortText(x *script.Call) string {
+	if _, dynamic := u.dynamic(x.Args[0]); dynamic || len(x.Args) < 2 || u.p.Consts[x.Args[1]] == nil {
+		return ""
+	}
+	c, ok := u.value(x.Args[0])
+	limit := u.characterLimit(x, u.typeOf(x))
+	if !ok || limit == 0 || limit > MaxKeyText {
+		return ""
+	}
+	return fmt.Sprintf("str((char *)(%s), %d)", c, limit)
+}
+
+func arguments(x script.Expr) []script.Expr {
+	if call, ok := x.(*script.Call); ok {
+		return call.Args
+	}
+	return nil
+}
+
+// plain reports texts that are written in C as they are.
+func plain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '?' })
 }
 
 // siteMap is the map of an update, nil if another update has other literals.

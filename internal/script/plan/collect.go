@@ -241,7 +241,7 @@ func (w *planner) text(x *script.Call, name string) {
 }
 
 // characterLimit is how many characters str() reads. A length that is given counts the NUL, as in bpftrace.
-func (w *planner) characterLimit(x *script.Call, t *types.Type) int64 {
+func (w *translator) characterLimit(x *script.Call, t *types.Type) int64 {
 	limit := t.Size
 	if len(x.Args) > 1 {
 		if k := w.p.Consts[x.Args[1]]; k != nil && k.Int <= uint64(limit) {
@@ -252,7 +252,7 @@ func (w *planner) characterLimit(x *script.Call, t *types.Type) int64 {
 }
 
 // dynamic is args.x if it is a dynamic array of a tracepoint's record.
-func (w *planner) dynamic(x script.Expr) (string, bool) {
+func (w *translator) dynamic(x script.Expr) (string, bool) {
 	f, ok := x.(*script.Field)
 	if !ok || !w.isArgs(f.X) || w.s.Point.Provider.Name != "tracepoint" {
 		return "", false

@@ -174,6 +174,12 @@ func TestSiteMapsOfKernel(t *testing.T) {
 		"rawtracepoint:sys_enter /pid == cpid/ { @ = hist(args.id & 127, 2); EXTRA }",
 		enter + " /pid == cpid/ { @ = lhist(args.__syscall_nr, 0, 200, 10); EXTRA }",
 		enter + " /pid == cpid/ { @[uid, tid == pid, args.__syscall_nr] = stats(args.__syscall_nr); EXTRA }",
+		enter + " /pid == cpid/ { @[comm] = count(); EXTRA }",
+		enter + " /pid == cpid/ { @[pid == 1, comm, args.__syscall_nr == 1 ? 1 : 2] = sum(2); EXTRA }",
+		enter + " /pid == cpid/ { @[\"enter\", pid == 1] = count(); EXTRA } " + exit + " /pid == cpid/ { @[\"exit\", args.ret == 0] = count(); EXTRA }",
+		"uprobe:PROG:handle { @[\"call\"] = count(); EXTRA } " + enter + " /pid == cpid/ { @[comm] = count(); EXTRA }",
+		declared + "uprobe:PROG:handle { $r = (struct req *)arg0; @[str($r->path, 6), $r->type] = count(); EXTRA }",
+		declared + "uprobe:PROG:handle { $r = (struct req *)arg0; @[str($r->path, 64)] = sum(arg1); EXTRA }",
 		// One map of both engines.
 		"uprobe:PROG:handle { @[pid] = count(); EXTRA } " + enter + " { @[pid] = count(); EXTRA } " + end,
 		"uprobe:PROG:handle { @ = hist(arg1); EXTRA } " + exit + " /pid == cpid/ { @ = hist(args.ret & 3); EXTRA }",

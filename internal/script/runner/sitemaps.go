@@ -31,17 +31,26 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 		for int64(d.Slots) < limit {
 			d.Slots *= 2
 		}
-		parts := 1
 		switch {
 		case k.Scalar:
-			parts = 0
 		case k.Key.Kind == types.Tuple:
-			parts = len(k.Key.Fields)
+			for _, f := range k.Key.Fields {
+				d.Key = append(d.Key, keyPart(f.Type))
+			}
+		default:
+			d.Key = []sema.KeyPart{keyPart(k.Key)}
 		}
-		d.Key = make([]sema.KeyPart, parts)
 		m.decls[k.Name] = d
 	}
 	return m
+}
+
+// keyPart declares a part of a key.
+func keyPart(t *types.Type) sema.KeyPart {
+	if t.Kind == types.String {
+		return sema.KeyPart{Kind: sema.KeyText, Bytes: 8 * interp.KeyWords(t)}
+	}
+	return sema.KeyPart{}
 }
 
 // actions gives a tracepoint the updates of its site.
@@ -96,8 +105,8 @@ func elements(d *sema.Map, all maps.Merged) (out []interp.SiteElem) {
 			continue
 		}
 		x := interp.SiteElem{Words: t.Value}
-		for _, at := range first {
-			x.Key = append(x.Key, t.Key[at])
+		for i, at := range first {
+			x.Key = append(x.Key, t.Key[at:at+max(1, d.Key[i].Bytes/8)]...)
 		}
 		if d.Kind == sema.MapMin || d.Kind == sema.MapMax {
 			x.Words[1] = d.Extreme(x.Words[1])
