@@ -53,7 +53,7 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 	}
 	l.k0 = ma.reg(in.A, 8)
 	if k, ok := ma.an.constant(in.B); ok && k != int64(int32(k)) {
-		l.k1 = memOpd(ripLabel(ma.constant64(uint64(k))))
+		l.k1 = memOpd(ripLabel(ma.constant64(fixed(uint64(k)))))
 	} else if l.k1 = ma.val(in.B, 8); l.k1.kind == opdMem {
 		l.k1 = regOpd(ma.reg(in.B, 8))
 	}

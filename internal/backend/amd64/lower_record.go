@@ -66,8 +66,7 @@ func (g *gen) indexed(addr address, idx Reg) mem {
 		return m
 	}
 	// Rather than save a second register, add the address from a constant in the code.
-	g.a.own = g.a.own || addr.of != sameEverywhere
-	g.rmo(iADD, 8, idx, memOpd(ripLabel(g.constant64(addr.n))))
+	g.rmo(iADD, 8, idx, memOpd(ripLabel(g.constant64(addr))))
 	return at(idx, 0)
 }
 

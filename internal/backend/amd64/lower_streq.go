@@ -92,8 +92,14 @@ func (cp *copies) placeData(l label, b []byte) {
 }
 
 // constant64 is the label of a constant in the cold section.
-func (cp *copies) constant64(v uint64) label {
+func (cp *copies) constant64(v address) label {
 	l := cp.a.newLabel()
-	cp.placeData(l, binary.LittleEndian.AppendUint64(nil, v))
+	cp.later(func() {
+		cp.a.bind(l)
+		if v.of != sameEverywhere {
+			cp.a.sites = append(cp.a.sites, siteField{at: cp.a.here(), kind: fieldData, of: v.of})
+		}
+		cp.a.data(binary.LittleEndian.AppendUint64(nil, v.n))
+	})
 	return l
 }

@@ -92,6 +92,7 @@ const (
 	fieldPC64                  // u64
 	fieldFar                   // u32: distance to the other part
 	fieldAddr                  // u64: address of a place in the code
+	fieldData                  // u64: grows with what it follows
 )
 
 // siteField is a field as it is emitted.
@@ -291,6 +292,8 @@ func (t *Template) fill(f *field, b []byte, cfg *Config) bool {
 		d := int64(int32(le.Uint32(b))) + int64(cfg.of(f.of)-t.cfg.of(f.of))
 		le.PutUint32(b, uint32(d))
 		return d == int64(int32(d))
+	case fieldData:
+		le.PutUint64(b, le.Uint64(b)+cfg.of(f.of)-t.cfg.of(f.of))
 	case fieldID:
 		le.PutUint32(b, le.Uint32(b)-t.cfg.Layout.SiteID+cfg.Layout.SiteID)
 	case fieldPC32:

@@ -108,6 +108,29 @@ func TestTemplateFits(t *testing.T) {
 	walk(reflect.ValueOf(&cfg).Elem(), "")
 }
 
+// TestTemplateNear: code near the shared memory has templates too, where no register is dead and a counter's address is
+// a constant in the code.
+func TestTemplateNear(t *testing.T) {
+	cfg := Config{Addr: codeAddr, ColdAddr: codeAddr + 1<<16, PC: codeAddr + 1<<18, Layout: execLayout(nearAddr)}
+	restartableLayout(&cfg.Layout)
+	c, err := Compile(paperProgram(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	other := cfg
+	other.Addr, other.ColdAddr, other.PC = cfg.Addr+4096, cfg.ColdAddr+4096, cfg.PC+64
+	other.Layout.SiteID += 5
+	other.Layout.Counters += 40
+	other.Layout.LockedCounters += 40
+	want, err := Compile(paperProgram(), other)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if tm := c.Template(); tm == nil || tm.At(other) == nil || !bytes.Equal(tm.At(other).Cold, want.Cold) {
+		t.Error("no template, or another's code")
+	}
+}
+
 // otherSite is the configuration of another site of the same program.
 func otherSite(r *rand.Rand, cfg Config) Config {
 	near := int64(1) << (10 + r.Intn(20))

@@ -58,11 +58,11 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 	var wg sync.WaitGroup
 	var done atomic.Int64
 	errs := make([][]error, n)
+	known := newTemplates(plans)
 	for i, part := range parts {
 		wg.Add(1)
 		go func() {
 			defer wg.Done()
-			known := templates{}
 			for k, p := range part {
 				if i == 0 && l.step("generating code", k*n, len(plans)) != nil {
 					done.Store(int64(len(plans)) + 1)
@@ -93,7 +93,7 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 func aligned(n uint64) uint64 { return (n + codeAlign - 1) &^ (codeAlign - 1) }
 
 // generate compiles the trampoline for its final address, behind what is used of its region.
-func (c *compiler) generate(p *placed, used *used, known templates) error {
+func (c *compiler) generate(p *placed, used *used, known *templates) error {
 	used.hot = aligned(used.hot)
 	p.at = p.region.base + used.hot
 	p.cold, p.marks = nil, marks{}
@@ -133,7 +133,7 @@ func (c *compiler) generate(p *placed, used *used, known templates) error {
 }
 
 // hitCode compiles the hit program of a site for an address.
-func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known templates) ([]byte, error) {
+func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known *templates) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
 	coldAt := p.region.base + p.region.half() + used.cold
 	tables, err := c.buffers.mapsOf(x.Program)
