@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"runtime"
 	"runtime/debug"
 	"strings"
 
@@ -57,8 +58,15 @@ type usageError string
 
 func (e usageError) Error() string { return string(e) }
 
+// init keeps this goroutine on the first thread, whose number is that of the process: probes of scripts that run in
+// jalon itself see it as their thread.
+func init() { runtime.LockOSThread() }
+
 func main() {
 	defer noPanic()
+	if len(os.Args) < 2 || os.Args[1] != "run" {
+		runtime.UnlockOSThread()
+	}
 	exit(run(os.Args[1:]))
 }
 

@@ -45,12 +45,15 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 	}
 	usr1, stopUSR1 := userSignals()
 	defer stopUSR1()
+	live := newLazyKernel()
 	j := &job{
 		program: p, target: t, usr1: usr1, debugDirs: c.debugDirs(), usdtFile: c.USDTFile, unsafe: c.Unsafe,
 		options: interp.Options{
 			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet, NoWarn: c.NoWarn, Helpers: c.Warnings,
 			Folded: c.Folded, Live: c.Live, Clear: isTerminal(os.Stdout) && c.Output == "",
 			Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),
+			TimeMap: os.Getenv("BPFTRACE_DUMMY_TS_MAP"), // as in bpftrace, for tests
+			Kernel:  live, Names: live, Cgroup: runner.CgroupPath,
 			System: func(command string) ([]byte, error) { return shell(ctx, command) },
 		},
 	}
@@ -94,7 +97,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 
 // tests runs the tests or benchmarks of the script.
 func (c *runCmd) tests(ctx context.Context, j *job) error {
-	if err := interp.Refuse(j.program, nil); err != nil {
+	if err := interp.Refuse(j.program, nil, j.options.Kernel != nil); err != nil {
 		return err
 	}
 	m := interp.New(j.program, j.options)
@@ -117,7 +120,7 @@ func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
 		})
 	}
-	if err := interp.Refuse(j.program, nil); err != nil {
+	if err := interp.Refuse(j.program, nil, j.options.Kernel != nil); err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)

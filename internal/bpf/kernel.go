@@ -18,8 +18,9 @@ type Kernel struct {
 	typed, fentry         Fact
 
 	mu      sync.Mutex
-	peeker  *peeker // made by the first ReadMemory
-	nothing *Loaded // made by doingNothing
+	peeker  *peeker  // made by the first ReadMemory
+	printer *printer // made by the first Print
+	nothing *Loaded  // made by doingNothing
 
 	ending sync.WaitGroup // the attachments that were only tried
 }
@@ -55,7 +56,10 @@ func (k *Kernel) Close() error {
 	if k.peeker != nil {
 		errs = append(errs, k.peeker.close())
 	}
-	k.nothing, k.peeker = nil, nil
+	if k.printer != nil {
+		errs = append(errs, k.printer.close())
+	}
+	k.nothing, k.peeker, k.printer = nil, nil, nil
 	return errors.Join(errs...)
 }
 

@@ -20,8 +20,9 @@ type peeker struct {
 }
 
 const (
-	peekMost = 4096     // bytes of one run, at the start of the buffer
-	peekTask = peekMost // holds the address of the running thread's task_struct
+	peekMost = 4096         // bytes of one run, at the start of the buffer
+	peekTask = peekMost     // holds the address of the running thread's task_struct
+	peekTime = peekMost + 8 // holds the kernel's jiffies
 )
 
 // peekInsns: r1 points to two words, address and length.
@@ -32,6 +33,8 @@ func peekInsns() asm.Instructions {
 		asm.LoadMapValue(asm.R9, 0, 0).WithReference("peek"),
 		asm.FnGetCurrentTask.Call(),
 		asm.StoreMem(asm.R9, peekTask, asm.R0, asm.DWord),
+		asm.FnJiffies64.Call(),
+		asm.StoreMem(asm.R9, peekTime, asm.R0, asm.DWord),
 		asm.Mov.Imm(asm.R0, -int32(unix.EINVAL)),
 		asm.JGT.Imm(asm.R8, peekMost, "out"),
 		asm.Mov.Reg(asm.R1, asm.R9),
@@ -120,9 +123,17 @@ func (k *Kernel) readWord(addr uint64, size int) (uint64, error) {
 // CurrentTask returns the address of this thread's task_struct.
 func (k *Kernel) CurrentTask() (uint64, error) { return k.currentTask() }
 
+// Jiffies returns the ticks of the kernel's timer.
+func (k *Kernel) Jiffies() (uint64, error) { return k.word(peekTime, "read the kernel's jiffies") }
+
 // currentTask returns the address of this thread's task_struct. Other threads of this process have others,
 // but share everything that belongs to the process.
 func (k *Kernel) currentTask() (uint64, error) {
+	return k.word(peekTask, "find this process in the kernel")
+}
+
+// word runs the peeker, and returns a number that it stores besides what it reads.
+func (k *Kernel) word(at int, op string) (uint64, error) {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	p, err := k.peeking()
@@ -130,7 +141,7 @@ func (k *Kernel) currentTask() (uint64, error) {
 		return 0, err
 	}
 	if err := p.run(0, 0); err != nil && !errors.Is(err, unix.EFAULT) {
-		return 0, k.explain(err, &attempt{op: "find this process in the kernel"})
+		return 0, k.explain(err, &attempt{op: op})
 	}
-	return binary.NativeEndian.Uint64(p.buf.mem[peekTask:]), nil
+	return binary.NativeEndian.Uint64(p.buf.mem[at:]), nil
 }

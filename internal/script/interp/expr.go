@@ -101,6 +101,8 @@ func (m *evaluator) operation(x script.Expr) val {
 		return m.expr(x.X).list[x.N]
 	case *script.Index:
 		return m.index(x)
+	case *script.Addr:
+		return m.address(x)
 	}
 	m.stop(unavailable(x, "this operation"))
 	return val{}
@@ -154,8 +156,7 @@ func (m *evaluator) unary(x *script.Unary) val {
 	case x.Op == "~":
 		return num(^v.n)
 	}
-	m.stop(unavailable(x, "memory"))
-	return val{}
+	return m.load(x, v.n, m.typeOf(x))
 }
 
 func (m *evaluator) binary(x *script.Binary) val {
@@ -325,6 +326,9 @@ func (m *evaluator) count(at script.Node, t *table, key val, by uint64) (old, no
 
 func (m *evaluator) field(x *script.Field) val {
 	t := m.typeOf(x.X)
+	if v, ok := m.memberAt(x); ok {
+		return v
+	}
 	if t.Kind == types.Struct {
 		if f, off, ok := plan.Member(t.C, x.Name); ok {
 			v, _ := memberOf(m.expr(x.X).s, f, off)
@@ -332,7 +336,7 @@ func (m *evaluator) field(x *script.Field) val {
 		}
 	}
 	if t.Kind != types.Record {
-		m.stop(unavailable(x, "memory"))
+		m.stop(unavailable(x, "this member"))
 	}
 	v := m.expr(x.X)
 	for i, f := range t.Fields {
@@ -344,6 +348,11 @@ func (m *evaluator) field(x *script.Field) val {
 }
 
 func (m *evaluator) index(x *script.Index) val {
+	if m.hit == nil {
+		if addr, ok := m.located(x); ok {
+			return m.load(x, addr, m.typeOf(x))
+		}
+	}
 	v, t, i := m.expr(x.X), m.typeOf(x.X), m.expr(x.I).n
 	switch {
 	case t.Kind == types.String:
@@ -361,6 +370,5 @@ func (m *evaluator) index(x *script.Index) val {
 		m.warn(x, outside)
 		return blank(m.typeOf(x))
 	}
-	m.stop(unavailable(x, "memory"))
-	return val{}
+	return m.load(x, v.n+i*uint64(max(t.Pointee().Size, 1)), m.typeOf(x))
 }

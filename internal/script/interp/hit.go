@@ -144,6 +144,13 @@ func decode(b []byte, t *types.Type) val {
 			v.list[i] = decode(b[lo:min(lo+t.Elem.Size, int64(len(b)))], t.Elem)
 		}
 		return v
+	case types.Tuple, types.Record:
+		v := val{list: make([]val, len(t.Fields))}
+		for i, f := range t.Fields {
+			lo := min(f.Offset, int64(len(b)))
+			v.list[i] = decode(b[lo:min(lo+f.Type.Size, int64(len(b)))], f.Type)
+		}
+		return v
 	}
 	var raw [8]byte
 	copy(raw[:], b)

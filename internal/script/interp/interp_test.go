@@ -21,7 +21,7 @@ func output(t *testing.T, src string, json bool) string {
 	if err != nil {
 		t.Fatalf("%s: %v", src, err)
 	}
-	if err := Refuse(p, nil); err != nil {
+	if err := Refuse(p, nil, false); err != nil {
 		t.Fatalf("%s: %v", src, err)
 	}
 	var b strings.Builder
@@ -111,7 +111,7 @@ func TestJSONLines(t *testing.T) {
 // TestRefuse: what cannot run here is reported before anything runs.
 func TestRefuse(t *testing.T) {
 	for src, want := range map[string]string{
-		"begin { print(numaid) }":              "numaid cannot be used",
+		"begin { print(cgroup) }":              "cgroup cannot be used",
 		"begin { $x = *(int8 *)5; }":           "memory cannot be used",
 		"begin { $x = curtask; }":              "curtask cannot be used",
 		"begin { $x = curtask.pid; }":          "memory cannot be used",
@@ -127,7 +127,7 @@ func TestRefuse(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", src, err)
 		}
-		err = Refuse(p, nil)
+		err = Refuse(p, nil, false)
 		if got := err; (got == nil) != (want == "") || got != nil && !strings.Contains(got.Error(), want) {
 			t.Errorf("%s: %v", src, err)
 		}
@@ -161,7 +161,7 @@ func FuzzRun(f *testing.F) {
 			return
 		}
 		p, err := check.Check(s, check.Options{Params: []string{"a", "1"}})
-		if err != nil || Refuse(p, nil) != nil {
+		if err != nil || Refuse(p, nil, false) != nil {
 			return
 		}
 		var b strings.Builder

@@ -56,8 +56,10 @@ type Machine struct {
 	sites     map[string]*siteTable // the maps that sites update
 	slept     distance              // of CLOCK_BOOTTIME
 	wall      distance              // of the time of day
-	over      func()                // ends Wait
-	endTime   uint64                // CLOCK_MONOTONIC at exit(): later hits are not executed
+	locals    map[uint64]local      // variables whose address was taken, by address
+	lastLocal uint64
+	over      func() // ends Wait
+	endTime   uint64 // CLOCK_MONOTONIC at exit(): later hits are not executed
 }
 
 // slot is a variable.
@@ -77,10 +79,13 @@ type Options struct {
 	Clear    bool          // the screen is cleared before that
 	Helpers  bool          // warnings also of what a script may do on purpose, such as reading elements that do not exist (-k)
 	Child    int           // the process of -c
-	Now      func() time.Time
+	// TimeMap is the map that has the time of tseries() in nanoseconds, for tests of scripts; "": there is none.
+	TimeMap string
+	Now     func() time.Time
 	// Boot and Mono are the clocks of nsecs, in nanoseconds.
 	Boot, Mono func() uint64
-	Names      Names // nil: addresses have no names
+	Names      Names  // nil: addresses have no names
+	Kernel     Kernel // nil: probes that run in jalon itself cannot read the kernel
 	// Cgroup returns the path of a cgroup by its number; nil: paths are not known.
 	Cgroup func(id uint64) string
 	// Load is called before each probe that runs in jalon itself, to load the maps of sites; nil: there are none.
@@ -140,7 +145,7 @@ func (m *Machine) run(ctx context.Context, pr *check.Probe, pl *script.Place, de
 	if m.spec.off[pr] {
 		return 0, nil
 	}
-	m.ctx, m.place, m.vars, m.turn = ctx, pl, nil, 0
+	m.ctx, m.place, m.vars, m.turn, m.locals = ctx, pl, nil, 0, nil
 	defer func() {
 		m.settle()
 		if r := recover(); r != nil {

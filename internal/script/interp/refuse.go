@@ -10,20 +10,20 @@ import (
 )
 
 // Refuse reports what of a script cannot be executed by a Machine: words that have a meaning only at a site, where
-// there is none. sites are those of the script's probes elsewhere.
-func Refuse(p *check.Program, sites []*plan.Site) error {
+// there is none. sites are those of the script's probes elsewhere. kernel: probes in jalon itself can read the kernel.
+func Refuse(p *check.Program, sites []*plan.Site, kernel bool) error {
 	var bad lang.Diagnostics
 	add := func(n script.Node, msg, hint string) { bad = bad.Add(n.File().At(n.Span(), msg, hint)) }
 	for _, pr := range p.Probes {
 		of := sitesOf(pr, sites)
-		visit := func(n script.Node) bool { return refused(p, n, of, add) }
+		visit := func(n script.Node) bool { return refused(p, n, of, kernel, add) }
 		if pr.Pred != nil {
 			script.Walk(pr.Pred, visit)
 		}
 		script.Walk(pr.Body, visit)
 	}
 	for _, f := range p.Functions {
-		script.Walk(f.Body, func(n script.Node) bool { return refused(p, n, nil, add) })
+		script.Walk(f.Body, func(n script.Node) bool { return refused(p, n, nil, kernel, add) })
 	}
 	return bad.Err()
 }
@@ -50,7 +50,7 @@ func sitesOf(pr *check.Probe, sites []*plan.Site) map[script.Expr]bool {
 
 // refused reports a node that cannot be executed, and whether its parts are to be visited. Parts without a type are
 // never reached.
-func refused(p *check.Program, n script.Node, read map[script.Expr]bool, add func(script.Node, string, string)) bool {
+func refused(p *check.Program, n script.Node, read map[script.Expr]bool, kernel bool, add func(script.Node, string, string)) bool {
 	x, ok := n.(script.Expr)
 	if !ok {
 		return true
@@ -61,9 +61,10 @@ func refused(p *check.Program, n script.Node, read map[script.Expr]bool, add fun
 	}
 	executable := func(name string) bool {
 		w := words.Find(name)
-		return w != nil && (here[w.Name] != nil || read != nil && atHit[w.Name] != nil)
+		return w != nil && (here[w.Name] != nil || read != nil && atHit[w.Name] != nil || read == nil && kernel && inKernel[w.Name] != nil)
 	}
 	what := ""
+	memory := read == nil && kernel
 	switch x := x.(type) {
 	case *script.Ident:
 		if !executable(x.Name) {
@@ -74,13 +75,15 @@ func refused(p *check.Program, n script.Node, read map[script.Expr]bool, add fun
 			what = x.Name + "()"
 		}
 	case *script.Addr:
-		what = "an address"
+		if read != nil {
+			what = "an address"
+		}
 	case *script.Unary:
-		if x.Op == "*" {
+		if x.Op == "*" && !memory {
 			what = "memory"
 		}
 	case *script.Field:
-		if k := p.Types[x.X]; k != nil && !k.Is(types.Record, types.Struct) {
+		if k := p.Types[x.X]; !memory && k != nil && !k.Is(types.Record, types.Struct) {
 			what = "memory"
 		}
 	case *script.Sizeof, *script.Offsetof, *script.Typeinfo, *script.TypeOf:

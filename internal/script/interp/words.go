@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"math/bits"
 	"math/rand/v2"
 	"net/netip"
@@ -16,12 +17,13 @@ import (
 	"syscall"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/printf"
 	"github.com/jalon-trace/jalon/internal/script/syscalls"
 	"github.com/jalon-trace/jalon/internal/script/types"
 	"github.com/jalon-trace/jalon/internal/script/words"
-	"golang.org/x/sys/unix"
 )
 
 var errJump = errors.New("a jump out of a block that is a value")
@@ -36,7 +38,7 @@ var here = map[string]func(*library, script.Expr, []script.Expr) val{}
 
 func init() {
 	for name, f := range map[string]func(*library, script.Expr, []script.Expr) val{
-		"pid": own(os.Getpid), "tid": own(unix.Gettid), "uid": own(os.Getuid), "gid": own(os.Getgid), "ncpus": own(runtime.NumCPU),
+		"pid": threadNumber(os.Getpid, "tgid"), "tid": threadNumber(unix.Gettid, "pid"), "numaid": numaid, "uid": own(os.Getuid), "gid": own(os.Getgid), "ncpus": own(runtime.NumCPU),
 		"cpid":     func(m *library, _ script.Expr, _ []script.Expr) val { return num(uint64(m.opts.Child)) },
 		"has_cpid": func(m *library, _ script.Expr, _ []script.Expr) val { return truth(m.opts.Child != 0) },
 		"comm":     func(*library, script.Expr, []script.Expr) val { return val{s: comm()} },
@@ -110,6 +112,9 @@ func (m *library) word(at script.Expr, name string, args []script.Expr) val {
 		if v, ok := m.wordAtHit(at, w, args); ok {
 			return v
 		}
+	}
+	if w != nil && m.hit == nil && m.opts.Kernel != nil && inKernel[w.Name] != nil && (w.Name != "ppid" || len(args) > 0) {
+		return inKernel[w.Name](m, at, args)
 	}
 	if w == nil || here[w.Name] == nil {
 		m.stop(unavailable(at, name))
@@ -315,8 +320,27 @@ func (m *library) aggregate(x script.Expr, call *script.Call, t *table, key val)
 		}
 	}
 	if c := m.make(call, t, key); c != nil {
-		t.update(c, call.Name, n, signed, m.opts.Now())
+		t.update(c, call.Name, n, signed, seriesTime(m))
 	}
+}
+
+// scalar is the number that a map without keys has.
+func scalar(t *table) uint64 {
+	if c := t.get(val{}); c != nil {
+		return c.value(t.Value).n
+	}
+	return 0
+}
+
+// seriesTime is the time of a value in a time series: that of the hit, or now.
+func seriesTime(m *library) time.Time {
+	switch t := m.maps[m.opts.TimeMap]; {
+	case t != nil:
+		return time.Unix(0, int64(scalar(t)))
+	case m.hit != nil:
+		return time.Unix(0, int64(m.hit.Time+m.wall.at(m.hit.Time)))
+	}
+	return m.opts.Now()
 }
 
 // updater is the call that updates a map, as a value or at the end of a block.
@@ -358,8 +382,13 @@ func same(m *library, _ script.Expr, args []script.Expr) val { return m.expr(arg
 
 // macaddr is a hardware address.
 func macaddr(m *library, _ script.Expr, args []script.Expr) val {
-	b := bytesOf(m.expr(args[0]), m.typeOf(args[0]))
-	if t := m.typeOf(args[0]); t.Kind == types.Pointer {
+	var b []byte
+	switch t := m.typeOf(args[0]); {
+	case t.Kind != types.Pointer:
+		b = bytesOf(m.expr(args[0]), t)
+	case m.hit == nil:
+		b = m.bytesAt(args[0], m.expr(args[0]).n, 6)
+	default:
 		b = []byte(m.chars(args[0]))
 	}
 	b = append(b, make([]byte, 6)...)
@@ -485,13 +514,18 @@ func (m *library) chars(x script.Expr) string {
 			b = append(b, raw[:t.Elem.Size]...)
 		}
 		return string(b)
+	case types.Pointer, types.Int:
+		return m.textAt(x, v.n, m.p.Config.Int("max_strlen"))
 	}
 	m.stop(unavailable(x, "memory"))
 	return ""
 }
 
-// str is str() of a string, buf() of a string or array.
+// str is str() or buf() of a string, an array or an address.
 func (m *library) str(at script.Expr, args []script.Expr) val {
+	if m.hit == nil && m.typeOf(args[0]).Is(types.Int, types.Pointer) && m.p.Consts[args[0]] == nil {
+		return copied(m, at.(*script.Call), m.expr(args[0]).n)
+	}
 	s := m.chars(args[0])
 	if strings.HasPrefix(at.(*script.Call).Name, "str") {
 		s = cstr(s)
@@ -504,6 +538,29 @@ func (m *library) str(at script.Expr, args []script.Expr) val {
 		s += strings.Repeat("\x00", int(min(size, uint64(m.typeOf(args[0]).Size)))-len(s))
 	}
 	return val{s: s[:min(uint64(len(s)), size)]}
+}
+
+// copied is str() or buf() of an address.
+func copied(m *library, at *script.Call, addr uint64) val {
+	t := m.typeOf(at)
+	size := t.Size
+	if len(at.Args) > 1 {
+		size = int64(min(uint64(size), m.expr(at.Args[1]).n))
+	}
+	if t.Kind == types.Buffer {
+		return val{s: string(m.bytesAt(at.Args[0], addr, size))}
+	}
+	if len(at.Args) > 1 { // a length that is given counts the NUL
+		size--
+	}
+	v := val{s: m.textAt(at.Args[0], addr, size+1)}
+	if int64(len(v.s)) > size {
+		v.s = v.s[:max(size, 0)]
+		if len(at.Args) == 1 {
+			v.tail = m.p.Config.Word("str_trunc_trailer")
+		}
+	}
+	return v
 }
 
 func (m *library) strlen(_ script.Expr, args []script.Expr) val {
@@ -612,7 +669,9 @@ func (m *library) memcmp(_ script.Expr, args []script.Expr) val {
 func bytesOf(v val, t *types.Type) []byte {
 	out := make([]byte, t.Size)
 	switch t.Kind {
-	case types.String, types.Buffer:
+	case types.Float:
+		binary.LittleEndian.PutUint64(out, math.Float64bits(v.f))
+	case types.String, types.Buffer, types.Struct:
 		copy(out, v.s)
 	case types.Array:
 		for i, e := range v.list {

@@ -66,7 +66,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	if err != nil {
 		return nil, err
 	}
-	if err := interp.Refuse(p, sites); err != nil {
+	if err := interp.Refuse(p, sites, opt.Kernel != nil); err != nil {
 		return nil, err
 	}
 	s := &running{opt: opt, over: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
@@ -75,7 +75,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		return nil, err
 	}
 	s.held = &heldBack{to: opt.Out}
-	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load = s.held, names{s}, cgroupPath, s.load
+	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load = s.held, names{s}, CgroupPath, s.load
 	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
 		if err := s.open(tps); err != nil {
 			return nil, err

@@ -31,19 +31,21 @@ func number(v printf.Value) int64 {
 
 // limits are the smallest and the largest value, at least 2 apart if they are the same.
 func (s *Series) limits() (low, high int64) {
-	first := true
+	first, signed := true, false
 	for _, p := range s.Points {
 		if p.Value.Missing() {
 			continue
 		}
 		n := number(p.Value)
+		_, s, _ := p.Value.Number()
+		signed = signed || s
 		if first {
 			low, high, first = n, n, false
 		}
 		low, high = min(low, n), max(high, n)
 	}
 	if low == high {
-		if low > -1<<63 {
+		if low > 0 || signed && low > -1<<63 {
 			low--
 		}
 		if high < 1<<63-1 {
