@@ -36,6 +36,8 @@ type Compiling struct {
 	FramePointers bool
 	// TickRate returns nanoseconds for each tick of the time stamp counter; nil: not known.
 	TickRate func() float64
+	// Moment is from where programs count the time of hits; nil: not known.
+	Moment func() *sema.Moment
 	// Stamped: the records of processes have the value of the counter.
 	Stamped    bool
 	NoOptimise bool
@@ -125,6 +127,9 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		}
 		if !part.Decides {
 			in.Actions, in.Maps, in.NoRecord = tp.Actions, tp.Maps, tp.NoRecord
+		}
+		if len(in.Actions) > 0 && c.Moment != nil {
+			in.Moment = c.Moment()
 		}
 		if in.NoRecord {
 			in.Collect = nil

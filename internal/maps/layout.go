@@ -49,6 +49,11 @@ import "math/bits"
 //  7. store the words of the key. The value is zero.
 //  8. store the tag: hash | Hidden. Behind 7, and x86 stores are seen in order: a thread that sees this tag sees the key.
 //
+// In a map whose values are read at the sites (one of the session without cells) a key must not have two slots: what was written to
+// the second one could not be found. There, a slot that is claimed with the key's hash is looked at again, Claims
+// times at most. Its thread then has published it, except if it was interrupted or has ended between 6 and 8: then the update
+// is counted at Full, and has no effect.
+//
 // To show or hide a key, its writer changes bit 0 of the tag by one plain instruction: all other bits of the tag are
 // constant since 8, so two threads that do this at the same time leave one of the two results. Words of a value are
 // loaded and stored whole, each by itself: a value of several words belongs to one writer at a time.
@@ -70,6 +75,8 @@ const (
 
 	// Window is how many slots a key may be in.
 	Window = 16
+	// Claims is how often a writer looks again at a slot that another one has claimed for the same key.
+	Claims = 1000
 	// Align is the distance between memory that different CPUs write to: processors fetch pairs of lines.
 	Align = 128
 )

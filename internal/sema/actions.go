@@ -29,6 +29,10 @@ func checkActions(c *checker, list []Action) (out []*action) {
 		c.from, c.inCond = a.From, true
 		c.guard(func() {
 			whole := a.From.Span
+			if a.Map == nil {
+				checkLocal(c, a)
+				return
+			}
 			if a.Map.Infer != nil {
 				infer(c, a.Action)
 			}
@@ -55,6 +59,46 @@ func checkActions(c *checker, list []Action) (out []*action) {
 	}
 	c.inCond = false
 	return out
+}
+
+// checkLocal checks an action without a map.
+func checkLocal(c *checker, a *action) {
+	if a.If != nil {
+		a.cond = c.truth(c.expr(c.decide(a.If)))
+	}
+	switch {
+	case a.Do == Leave:
+		return
+	case a.Do != Keep || a.Value == nil:
+		c.fail(a.From.Span, "an action without a map", "")
+	}
+	a.value = c.value(c.decide(a.Value))
+	if t := a.value.Type(); !isInt(t) && !isPointer(t) {
+		c.fail(a.value.Span(), "an integer or pointer can be kept, not "+typeString(t), "")
+	}
+	if c.locals == nil {
+		c.locals = map[int]bool{}
+	}
+	c.locals[a.Local] = true
+}
+
+// localCall is @local(n): what an action before has kept.
+func localCall(c *checker, x *lang.Call) expr {
+	if len(x.Args) == 1 {
+		if n, ok := x.Args[0].(*lang.IntLit); ok && c.locals[int(n.Value)] {
+			return &localExpr{typed{ctype.LongT, x.Span()}, int(n.Value)}
+		}
+	}
+	c.fail(x.Span(), "@local needs the number of what an action before has kept", "")
+	return nil
+}
+
+// nsecsCall is @nsecs(): the time of the hit.
+func nsecsCall(c *checker, x *lang.Call) expr {
+	if len(x.Args) > 0 || c.in.Moment == nil || c.in.Moment.Rate <= 0 {
+		c.fail(x.Span(), "@nsecs needs the time of the hit, which is not known here", "")
+	}
+	return &nsecsExpr{typed{ctype.ULongT, x.Span()}}
 }
 
 func (a *Action) needsValue() bool { return a.Do != Delete && a.Map.Kind != MapCount }
@@ -113,7 +157,7 @@ func typesOf(list []*action) (out []ActionTypes) {
 		var t ActionTypes
 		for _, k := range a.key {
 			var kt *ctype.Type
-			if k.Kind == KeyNumber {
+			if k.Kind == KeyNumber && k.x != nil {
 				kt = k.x.Type()
 			}
 			t.Key = append(t.Key, kt)
@@ -157,6 +201,10 @@ func mapKey(c *checker, m *Map, list []lang.Expr, whole lang.Span) (out []keyExp
 			if c.in.Kernel != nil || c.in.StackFrames <= 0 {
 				c.fail(x.Span(), "stacks cannot be keys at this place", "--engine process, without --stack copy")
 			}
+		case KeyThread:
+			if r, ok := x.(*lang.Reg); !ok || r.Name != "tid" {
+				c.fail(x.Span(), "this part of the key of "+m.Name+" is a thread: $tid", "")
+			}
 		}
 		out = append(out, k)
 	}
@@ -196,9 +244,14 @@ func keyText(c *checker, m *Map, k *keyExpr, e expr) {
 }
 
 // readCall is @map("NAME", key...): the number that a map has for a key, 0 if it has none.
-func readCall(c *checker, x *lang.Call) expr {
+func readCall(c *checker, x *lang.Call) expr { return mapCall(c, x, false) }
+
+// hasCall is @has("NAME", key...): 1 if the key is in a map, else 0.
+func hasCall(c *checker, x *lang.Call) expr { return mapCall(c, x, true) }
+
+func mapCall(c *checker, x *lang.Call, has bool) expr {
 	if len(x.Args) == 0 {
-		c.fail(x.Span(), `@map needs the name of a map, and a key`, `@map("@start", $tid)`)
+		c.fail(x.Span(), map[bool]string{false: "@map", true: "@has"}[has]+` needs the name of a map, and a key`, `@map("@start", $tid)`)
 	}
 	name, ok := x.Args[0].(*lang.StringLit)
 	if !ok {
@@ -218,7 +271,7 @@ func readCall(c *checker, x *lang.Call) expr {
 		if m.Unsigned {
 			t = ctype.ULongT
 		}
-		return &mapExpr{typed{t, x.Span()}, m, mapKey(c, m, x.Args[1:], x.Span())}
+		return &mapExpr{typed{t, x.Span()}, m, mapKey(c, m, x.Args[1:], x.Span()), has}
 	}
 	c.fail(x.Span(), "there is no map "+name.Value, "")
 	return nil

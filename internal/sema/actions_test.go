@@ -195,3 +195,57 @@ func TestActionErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestKept: what is kept is as it was when it was kept; actions without a record end the hit.
+func TestKept(t *testing.T) {
+	s, m := sample()
+	m.Ticks = 3 << 32
+	start := &Map{Name: "@start", Key: []KeyPart{{Kind: KeyThread}}, SetOnly: true}
+	all := &Map{Name: "@all", Kind: MapSum, Key: []KeyPart{{}}}
+	keep := func(n int, value, cond string) Action {
+		a := act(t, nil, Keep, value, cond)
+		a.Local = n
+		return a
+	}
+	sum := func(value string) Action { return act(t, all, Update, value, "", "1") }
+	in := Input{
+		Moment: &Moment{Ticks: 1 << 32, NS: 1000, Rate: 0.5}, Maps: []*Map{start, all},
+		Actions: []Action{
+			act(t, start, Set, "i + 12", "", "$tid"), // 7
+			keep(0, `@map("@start", $tid)`, ""),
+			keep(1, `@has("@start", $tid)`, ""),
+			act(t, start, Delete, "", "", "$tid"),
+			keep(2, `@has("@start", $tid) + @map("@start", $tid)`, ""),
+			keep(3, "5", "i > 0"), keep(4, "bad->len", ""), keep(5, "@nsecs()", ""),
+			sum("@local(0)"), sum("100 * @local(1)"), sum("1000 * @local(2)"), sum("10000 * @local(3)"), sum("100000 * @local(4)"),
+			act(t, all, Update, "@local(5)", "", "2"),
+			act(t, nil, Leave, "", "@local(0) == 8"),
+			sum("2"),
+			act(t, nil, Leave, "", "@local(0) == 7"),
+			sum("4"),
+		},
+	}
+	o := hit(t, s, m, in, "")
+	thread := eval.Key{m.Regs[ir.RegThread]}
+	if got := o.Maps[0][thread]; got == nil || got.Shown || got.Words[0] != 7 {
+		t.Errorf("@start has %+v, want 7, hidden", o.Maps[0])
+	}
+	if got, time := o.Maps[1][eval.Key{1}], o.Maps[1][eval.Key{2}]; got.Words[0] != 109 || time.Words[0] != 1<<32+1000 {
+		t.Errorf("@all has %v and %v", got, time)
+	}
+	if o.Counters[1] != 1 {
+		t.Errorf("%d operands could not be evaluated, want 1", o.Counters[1])
+	}
+	for _, c := range []struct {
+		a    Action
+		want string
+	}{
+		{sum("@local(9)"), "what an action before has kept"},
+		{act(t, start, Set, "1", "", "i"), "is a thread: $tid"},
+		{sum("@nsecs()"), "which is not known here"},
+	} {
+		if _, err := tryCompile(s, Input{Actions: []Action{c.a}}, "", ""); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%v, want %q", err, c.want)
+		}
+	}
+}

@@ -29,6 +29,7 @@ type Builtin struct {
 
 	inProcess, inKernel *lowering // nil: the engine does not have it
 	header              bool      // every record contains it already
+	inner               bool      // only jalon itself writes it, for scripts
 }
 
 // Form is how a builtin is written.
@@ -91,6 +92,9 @@ func init() {
 		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, at most limit bytes of it", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
 		{Name: "@entry", Form: Function, Call: "@entry(x)", Type: "as x", Doc: "at the returns of a process's functions, the value that x had when the function was entered: a number or pointer", inProcess: &lowering{call: (*checker).entryCall}},
 		{Name: "@map", Form: Function, Call: `@map("NAME", key...)`, Type: "long", Doc: "in scripts, the number that a map has for a key; 0: it has none", inProcess: &lowering{call: readCall}, inKernel: &lowering{call: readCall}},
+		{Name: "@has", Form: Function, Call: `@has("NAME", key...)`, inner: true, inProcess: &lowering{call: hasCall}, inKernel: &lowering{call: hasCall}},
+		{Name: "@local", Form: Function, Call: "@local(n)", inner: true, inProcess: &lowering{call: localCall}, inKernel: &lowering{call: localCall}},
+		{Name: "@nsecs", Form: Function, Call: "@nsecs()", inner: true, inProcess: &lowering{call: nsecsCall}},
 		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the hit's CPU", inKernel: &lowering{call: (*checker).thisCPU}},
 		{Name: "per_cpu", Form: Function, Call: "per_cpu(x, n)", Type: "as x", Doc: "the per-CPU variable x of CPU n", inKernel: &lowering{call: (*checker).perCPU}},
 		{Name: "kaddr", Form: Function, Call: `kaddr("symbol")`, Type: "unsigned long", Doc: "the address of a kernel symbol", inKernel: &lowering{call: (*checker).kaddr}},
@@ -222,7 +226,7 @@ func (st *site) wordsHere() (all, bare []string) {
 func (c *checker) callable() string {
 	var calls []string
 	for _, b := range builtins {
-		if b.Form == Function && b.here(c.site) != nil {
+		if b.Form == Function && !b.inner && b.here(c.site) != nil {
 			calls = append(calls, b.Call)
 		}
 	}

@@ -59,6 +59,10 @@ func (vs *values) find(op ir.Op, m *Map, key []keyExpr) found {
 
 func (vs *values) keyOperand(k keyExpr) ir.Value {
 	switch {
+	case k.Kind == KeyThread && vs.in.Kernel == nil:
+		return vs.reg(ir.RegThread)
+	case k.Kind == KeyThread:
+		return vs.b.Un(ir.ZExt, 4, vs.env(ir.EnvPidTgid))
 	case k.Kind == KeyStack:
 		sp, fp := vs.reg(int64(processor.SP)), vs.reg(int64(processor.FP))
 		return vs.b.Def(ir.I64, ir.Instr{Op: ir.Intern, A: sp, B: fp, Aux: 8 * int64(vs.in.StackFrames), Fault: ir.NoBlock})
@@ -101,6 +105,9 @@ func (vs *values) on(e found, op ir.Op, word int64, v ir.Value) {
 // mapRead emits a read of a number.
 func (vs *values) mapRead(x *mapExpr) ir.Value {
 	e := vs.find(ir.MapFind, x.m, x.key)
+	if x.has {
+		return vs.b.Def(ir.I64, ir.Instr{Op: ir.MapHas, Aux: e.table, A: e.slot, B: ir.None})
+	}
 	return vs.b.Def(ir.I64, ir.Instr{Op: ir.MapGet, Aux: e.table, A: e.slot, B: ir.None})
 }
 
@@ -108,6 +115,14 @@ func (vs *values) mapRead(x *mapExpr) ir.Value {
 func (l *lowerer) actions(list []*action) {
 	for _, a := range list {
 		l.traps = &traps{}
+		switch {
+		case a.Map == nil && a.Do == Keep:
+			l.keepLocal(a)
+			continue
+		case a.Map == nil:
+			l.leave(a)
+			continue
+		}
 		next := l.b.NewBlock("after " + a.Map.Name)
 		if a.cond != nil {
 			yes := l.b.NewBlock(a.Map.Name)
@@ -123,6 +138,45 @@ func (l *lowerer) actions(list []*action) {
 		})
 		l.b.Start(next)
 	}
+}
+
+// keepLocal emits a Keep.
+func (l *lowerer) keepLocal(a *action) {
+	next := l.b.NewBlock("kept", ir.I64)
+	if a.cond != nil {
+		yes, no := l.b.NewBlock("keep"), l.b.NewBlock("not kept")
+		l.branch(a.cond, yes, no)
+		l.b.Start(no)
+		l.b.Jump(next, l.b.Const(0))
+		l.b.Start(yes)
+	}
+	l.b.Jump(next, l.wide(a.value))
+	l.traps.each(func(_ trap, blk ir.BlockID) {
+		l.b.Start(blk)
+		l.count(ring.CounterCondFault)
+		l.b.Jump(next, l.b.Const(0))
+	})
+	l.b.Start(next)
+	if l.locals == nil {
+		l.locals = map[int]ir.Value{}
+	}
+	l.locals[a.Local] = l.b.Param(next, 0)
+}
+
+// leave emits a Leave. If its condition cannot be evaluated, the hit goes on.
+func (l *lowerer) leave(a *action) {
+	next := l.b.NewBlock("stay")
+	if a.cond != nil {
+		yes := l.b.NewBlock("leave")
+		l.branch(a.cond, yes, next)
+		l.b.Start(yes)
+	}
+	l.b.Exit()
+	l.traps.each(func(_ trap, blk ir.BlockID) {
+		l.b.Start(blk)
+		l.b.Jump(next)
+	})
+	l.b.Start(next)
 }
 
 func (l *lowerer) action(a *action) {
@@ -151,7 +205,9 @@ func (l *lowerer) action(a *action) {
 	switch {
 	case a.Do == Delete:
 		l.on(e, ir.MapHide, 0, ir.None)
-		l.on(e, ir.MapSet, 0, l.b.Const(0)) // for the next Update
+		if !m.SetOnly {
+			l.on(e, ir.MapSet, 0, l.b.Const(0)) // for the next Update
+		}
 	case a.Do == Set:
 		l.on(e, ir.MapSet, 0, v)
 	case m.Kind == MapNumber || m.Kind == MapSum:

@@ -16,6 +16,7 @@ type emitter struct {
 	traps  *traps           // of the field in work, or of the condition
 	pair   paired           // the entry of the call, at a return
 	tables map[string]int64 // numbers of the session's maps
+	locals map[int]ir.Value // what actions have kept
 }
 
 func (em *emitter) env(number int64) ir.Value {

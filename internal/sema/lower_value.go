@@ -58,6 +58,10 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.keptValue(e)
 	case *mapExpr:
 		return vs.mapRead(e)
+	case *localExpr:
+		return vs.locals[e.n]
+	case *nsecsExpr:
+		return vs.nsecs()
 	case *dynamicSize:
 		_, n := vs.dynamicParts(e.x)
 		return n

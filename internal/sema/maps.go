@@ -37,6 +37,9 @@ type Map struct {
 	Bits            uint  // of MapHist
 	Low, High, Step int64 // of MapLinear
 	Slots           int   // keys that there is room for, about; 0: DefaultMapSlots. A power of two
+	// SetOnly says that a MapNumber has no Update: then a key that is deleted keeps its number, hidden, and a thread that sets it
+	// meanwhile leaves that number or no key.
+	SetOnly bool
 	// Infer, if not nil: Key and Unsigned follow from the types of the first place where an action is compiled.
 	Infer *Inferred
 }
@@ -92,7 +95,13 @@ const (
 	KeyText
 	// KeyStack is a stack, as its number in the session's table of stacks (ring.Stacks); 0: the table had no room. In processes.
 	KeyStack
+	// KeyThread is the thread: in a process its thread pointer (which at one time one thread has), in the kernel its number
+	// ($tid), which is less than LeastThread.
+	KeyThread
 )
+
+// LeastThread is less than any thread pointer, and more than any number of a thread (the kernel's PID_MAX_LIMIT).
+const LeastThread = 1<<22 + 1
 
 // Limits of maps.
 const (
@@ -107,8 +116,10 @@ const (
 // Actions are executed in their order, when the condition holds and before the record is taken. One whose operands cannot
 // be evaluated (memory that cannot be read, a division by zero) changes nothing, and is counted (ring.CounterCondFault).
 type Action struct {
-	Map *Map
+	Map *Map // nil: Keep and Leave have none
 	Do  Do
+	// Local is the number of what Keep keeps.
+	Local int
 	// Key has an expression for each part: a scalar for KeyNumber; for KeyText str(p[, n]), a pointer to characters or
 	// an array of them; $bt for KeyStack.
 	Key   []lang.Expr
@@ -128,6 +139,11 @@ const (
 	Update Do = iota
 	Set       // element = Value; MapNumber only
 	Delete    // the element; MapNumber only
+	// Keep keeps Value for the hit: it is @local(Local) in later actions and in what is collected. It is 0 if If does not hold,
+	// or Value cannot be evaluated.
+	Keep
+	// Leave ends the hit without a record.
+	Leave
 )
 
 // Layout is where the parts of keys lie: the first word of each.
@@ -231,7 +247,7 @@ func (m *Map) check() string {
 		return fmt.Sprintf("room for %d keys: not a power of two up to %d", m.Slots, ir.MaxMapSlots)
 	}
 	for _, p := range m.Key {
-		if p.Kind > KeyStack || p.Kind == KeyText && (p.Bytes <= 0 || p.Bytes%8 != 0 || p.Bytes > MaxKeyText) {
+		if p.Kind > KeyThread || p.Kind == KeyText && (p.Bytes <= 0 || p.Bytes%8 != 0 || p.Bytes > MaxKeyText) {
 			return fmt.Sprintf("a part of a key of %d bytes: not a multiple of 8 up to %d", p.Bytes, MaxKeyText)
 		}
 	}

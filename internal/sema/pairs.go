@@ -244,12 +244,24 @@ func (vs *values) elapsed(e *elapsedExpr) ir.Value {
 		now = vs.ticks()
 	}
 	ticks := b.Bin(ir.Sub, 8, now, vs.ofMap(ir.MapGet, 0))
-	// A fixed-point product, by halves: without overflow, and exact to 2^-28.
+	return vs.scaled(ticks, vs.pair.rate)
+}
+
+// scaled is a number of ticks in nanoseconds: a fixed-point product, by halves, without overflow and exact to 2^-28.
+func (em *emitter) scaled(ticks ir.Value, rate float64) ir.Value {
 	const fraction = 28
-	factor := b.Const(int64(math.Round(vs.pair.rate * (1 << fraction))))
+	b := em.b
+	factor := b.Const(int64(math.Round(rate * (1 << fraction))))
 	high := b.Bin(ir.Mul, 8, b.Bin(ir.Shr, 8, ticks, b.Const(32)), factor)
 	low := b.Bin(ir.Mul, 8, b.Un(ir.ZExt, 4, ticks), factor)
 	return b.Bin(ir.Add, 8, b.Bin(ir.Shl, 8, high, b.Const(32-fraction)), b.Bin(ir.Shr, 8, low, b.Const(fraction)))
+}
+
+// nsecs emits @nsecs().
+func (vs *values) nsecs() ir.Value {
+	at := vs.in.Moment
+	passed := vs.b.Bin(ir.Sub, 8, vs.ticks(), vs.b.Const(int64(at.Ticks)))
+	return vs.b.Bin(ir.Add, 8, vs.scaled(passed, at.Rate), vs.b.Const(int64(at.NS)))
 }
 
 // keptValue emits @entry(x).

@@ -21,6 +21,9 @@ and arg0, arg1, ... at the entry of a function.
 |---|---|---|---|---|---|
 `)
 	for _, w := range builtins {
+		if w.inner {
+			continue
+		}
 		t := w.Type
 		if w.ItemOnly() {
 			t = "item"
@@ -70,7 +73,9 @@ func use(l *lowering) string {
 func Help() string {
 	var all []string
 	for _, w := range builtins {
-		all = append(all, w.Written())
+		if !w.inner {
+			all = append(all, w.Written())
+		}
 	}
 	return strings.Join(all, " ")
 }

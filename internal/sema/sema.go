@@ -21,6 +21,8 @@ type Input struct {
 	Maps    []*Map
 	// NoRecord: hits leave no record, only what the actions change.
 	NoRecord bool
+	// Moment is from where @nsecs() counts, in processes; nil: not known.
+	Moment *Moment
 
 	// Bias is the load bias of the module: run-time address = vaddr + Bias.
 	Bias uint64
@@ -63,6 +65,12 @@ type Input struct {
 	SiteID                uint32
 	Place, Function, File string
 	Line                  int
+}
+
+// Moment is a time by the time stamp counter and by CLOCK_MONOTONIC. Programs that exchange times have the same one.
+type Moment struct {
+	Ticks, NS uint64
+	Rate      float64 // ns for each tick
 }
 
 // Exit describes a return or a tail call in a process.
@@ -202,7 +210,8 @@ func Compile(in *Input) (*Output, error) {
 	var fields []*plan
 	var acts []*action
 	if k := in.Kernel; k == nil || !k.Give && !k.Gate {
-		fields, acts = c.collect(in.Collect), checkActions(c.checker, in.Actions)
+		acts = checkActions(c.checker, in.Actions) // what is collected may be what they keep
+		fields = c.collect(in.Collect)
 	}
 	if len(c.errs) > 0 {
 		return nil, c.errs

@@ -13,9 +13,10 @@ import (
 type site struct {
 	*report
 	in     *Input
-	pairs  *pairs // what is needed of the function's entry
-	cpu    *cpuOf // set while the operand of this_cpu or per_cpu is checked
-	uneval int    // > 0 inside sizeof: nothing is evaluated, so locations are not needed
+	pairs  *pairs       // what is needed of the function's entry
+	locals map[int]bool // what actions have kept
+	cpu    *cpuOf       // set while the operand of this_cpu or per_cpu is checked
+	uneval int          // > 0 inside sizeof: nothing is evaluated, so locations are not needed
 }
 
 // try runs f and returns what ended it, or nil.

@@ -182,12 +182,19 @@ type (
 		typed
 		n int
 	}
-	// mapExpr is @map(...): what a map has for a key.
+	// mapExpr is @map(...): what a map has for a key; has: @has(...), whether it has the key.
 	mapExpr struct {
 		typed
 		m   *Map
 		key []keyExpr
+		has bool
 	}
+	// localExpr is @local(n), nsecsExpr @nsecs().
+	localExpr struct {
+		typed
+		n int
+	}
+	nsecsExpr struct{ typed }
 	// voidExpr is (void)x.
 	voidExpr struct {
 		typed

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // report passes messages to the user, and knows whether the user has ended the session.
@@ -16,7 +17,9 @@ type report struct {
 	opt *Options
 	// rate returns nanoseconds for each tick of the time stamp counter.
 	rate func() float64
-	ctx  context.Context // of Session.Run; nil: no interruption
+	// moment is from where programs count the time of hits: once for the session, so that their times can be compared.
+	moment func() *sema.Moment
+	ctx    context.Context // of Session.Run; nil: no interruption
 }
 
 func (r *report) logf(format string, args ...any) {
@@ -59,7 +62,7 @@ func (r *report) step(what string, i, n int) error {
 func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
-		StackFrames: r.opt.StackFrames, FramePointers: r.opt.FramePointers, TickRate: r.rate, Stamped: r.opt.Clock == ring.ClockTSC,
+		StackFrames: r.opt.StackFrames, FramePointers: r.opt.FramePointers, TickRate: r.rate, Moment: r.moment, Stamped: r.opt.Clock == ring.ClockTSC,
 		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
 }

@@ -65,6 +65,9 @@ func (s *Session) maps() (list []MapResult) {
 	for _, tp := range s.opt.Tracepoints {
 		for i := range tp.Actions {
 			m := tp.Actions[i].Map
+			if m == nil {
+				continue
+			}
 			if _, has := at[m.Name]; !has {
 				at[m.Name] = len(list)
 				list = append(list, MapResult{Map: m, Merged: maps.Merged{}})

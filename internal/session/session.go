@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"sync"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/arming"
@@ -13,6 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -175,7 +177,7 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 	if s.opt.Started.IsZero() {
 		s.opt.Started = s.started
 	}
-	s.report = &report{opt: &s.opt, rate: clock.Rate}
+	s.report = &report{opt: &s.opt, rate: clock.Rate, moment: sync.OnceValue(func() *sema.Moment { return momentOf(clock) })}
 	s.records = &arming.Records{
 		Clock: clock, Threads: event.NewThreads(), Max: opt.MaxEvents,
 		Begin: func() drain.Sink { return opt.NewSink(s) },
@@ -186,6 +188,12 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 	s.names = &names{clock, s.mine, s.kern}
 	cfg, trace := s.makeEngines()
 	return s, cfg, trace, nil
+}
+
+// momentOf is a moment of a clock.
+func momentOf(c *event.Clock) *sema.Moment {
+	now := event.TSC()
+	return &sema.Moment{Ticks: now, NS: uint64(c.Mono(now)), Rate: c.Rate()}
 }
 
 // OnlyKernel reports whether all places belong to the kernel engine.

@@ -34,6 +34,7 @@ type look struct {
 	*mapped
 	tab     maps.Table
 	insert  bool // a missing key gets a slot
+	one     bool // it never gets a second one: see maps.Claims
 	k0      Reg
 	k1      opd // a register, or a constant: as a number, or as memory
 	d, h, t Reg // the slot; the tag of a shown slot of the key; scratch
@@ -47,6 +48,8 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 		return
 	}
 	l := &look{mapped: ma, tab: ma.cfg.Maps[in.Aux], insert: in.Op == ir.MapSlot, done: ma.a.newLabel()}
+	m := &ma.an.p.Maps[in.Aux]
+	l.one = l.insert && m.Shared && !m.Cells
 	if l.insert {
 		ma.take(RAX)
 		ma.clobber(item(RAX))
@@ -154,6 +157,9 @@ func (l *look) compare(other label) {
 	}
 }
 
+// windowBits are the low bits of the counter of window that count slots; those above count looks at claimed slots.
+const windowBits = 8
+
 // window looks at all slots of the window. At its end d is the slot or 0.
 func (l *look) window() {
 	start, again, next, free, none := l.a.newLabel(), l.a.newLabel(), l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
@@ -162,17 +168,35 @@ func (l *look) window() {
 		n = l.scratch()
 	}
 	l.a.bind(start)
-	l.movImm(n, maps.Window)
+	count, full := int64(maps.Window), l.a.newLabel()
+	if l.one {
+		count |= maps.Claims << windowBits
+	}
+	l.movImm(n, count)
 	l.a.bind(again)
 	l.mi(iCMP, 8, rmMem(at(l.d, maps.Tag)), 0)
 	l.a.jcc(ccE, free)
 	l.compare(next)
 	l.a.jmp(l.done)
 	l.a.bind(next)
+	if l.one {
+		other := l.a.newLabel()
+		l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
+		l.rmo(iCMP, 8, l.t, memOpd(at(l.d, maps.Tag)))
+		l.a.jcc(ccNE, other)
+		l.mi(iSUB, 4, rmReg(n), 1<<windowBits)
+		l.a.jcc(ccAE, again)
+		l.a.jmp(full)
+		l.a.bind(other)
+	}
 	l.mi(iADD, 8, rmReg(l.d), int64(l.tab.Stride()))
 	l.mi(iSUB, 4, rmReg(n), 1)
+	if l.one {
+		l.mi(iTEST, 4, rmReg(n), 1<<windowBits-1)
+	}
 	l.a.jcc(ccNE, again)
 	if l.insert {
+		l.a.bind(full)
 		l.loadAddr(l.t, fixed(l.tab.Addr+maps.Full))
 		l.m(iLOCKINC, 8, memOpd(at(l.t, 0)))
 		l.a.jmp(none)
