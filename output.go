@@ -28,6 +28,8 @@ func (f outputFunc) sink(s *session.Session) drain.Sink { return f(s) }
 // TextOptions configure [Text].
 type TextOptions struct {
 	Time     TimeStyle
+	// Nanoseconds shows all nine digits of a second, not six.
+	Nanoseconds bool
 	Elements int // of arrays; 0: 200
 }
 
@@ -73,7 +75,7 @@ func made(name string, w io.Writer, opt TextOptions) Output {
 		to := bounded.New(w)
 		return waiting{to, format.OutputNamed(name).New(to, &format.Trace{
 			Unwind: s.Unwind, Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements),
-			Time: timeStyles[opt.Time], WallOffset: s.WallOffset(), Kernel: s,
+			Time: timeStyles[opt.Time], Nanoseconds: opt.Nanoseconds, WallOffset: s.WallOffset(), Kernel: s,
 		})}
 	})
 }

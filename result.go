@@ -55,6 +55,7 @@ type Result struct {
 	// the output had not taken when the trace ended; Dropped counts events that were not read from Events
 	// in time.
 	Torn, Corrupt, Late, Unshown, Dropped uint64
+	Printed                               uint64 // events that the output has taken
 	// TornParts counts the parts of rings that could not be read with Options.Overwrite: threads were writing to them.
 	TornParts uint64
 
@@ -76,13 +77,17 @@ type Result struct {
 }
 
 // Text returns the summary that "jalon trace" prints.
-func (r *Result) Text() string { return format.SummaryText(&r.summary) }
+func (r *Result) Text() string {
+	sum := r.summary
+	sum.Printed = r.Printed
+	return format.SummaryText(&sum)
+}
 
 func newResult(res *session.Result) *Result {
 	sum := &res.Summary
 	r := &Result{
 		Armed: res.Sites, ToArmed: res.Armed, Time: sum.Duration,
-		Torn: sum.Torn, TornParts: sum.TornParts, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown,
+		Torn: sum.Torn, TornParts: sum.TornParts, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown, Printed: sum.Printed,
 		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
 		summary: *sum, maps: res.Maps,

@@ -37,6 +37,7 @@ type traceCmd struct {
 	Format    string        `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
 	Output    string        `short:"o" help:"Write the events to a file instead of standard output"`
 	Time      string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
+	Nanos     bool          `name:"ns" help:"Times in text with nanoseconds (default microseconds)"`
 	Clock     string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
 	Max       uint64        `short:"n" help:"End after this number of events; the program continues"`
 	Duration  time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
@@ -260,7 +261,7 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 
 func (c *traceCmd) output(w io.Writer) (jalon.Output, error) {
 	times := map[string]jalon.TimeStyle{"wall": jalon.WallTime, "start": jalon.SinceStart, "mono": jalon.Monotonic}
-	return jalon.Format(c.Format, w, jalon.TextOptions{Time: times[c.Time], Elements: c.Elements})
+	return jalon.Format(c.Format, w, jalon.TextOptions{Time: times[c.Time], Nanoseconds: c.Nanos, Elements: c.Elements})
 }
 
 func (c *traceCmd) warn(msg string) {
@@ -272,6 +273,9 @@ func (c *traceCmd) warn(msg string) {
 
 // finish prints the summary and returns how the program ended.
 func (c *traceCmd) finish(res *jalon.Result) error {
+	if c.Format == "none" {
+		res.Printed = 0
+	}
 	w := bufio.NewWriter(stderr)
 	switch {
 	case c.JSONSum:
@@ -310,7 +314,7 @@ func shortSummary(res *jalon.Result) map[string]any {
 	if replaced+res.TornParts > 0 {
 		m["replaced"], m["torn_parts"] = replaced, res.TornParts
 	}
-	m["torn"], m["missed"], m["unshown"] = res.Torn, missed, res.Unshown
+	m["torn"], m["missed"], m["unshown"], m["printed"] = res.Torn, missed, res.Unshown, res.Printed
 	if unpaired+left > 0 {
 		m["unpaired"], m["left"] = unpaired, left
 	}

@@ -325,6 +325,7 @@ func (d *Drain) Finish(late func() bool) error {
 	if d.waiter != nil {
 		unwritten, werr := d.waiter.Finish(late)
 		d.unshown += unwritten
+		d.shown -= min(d.shown, unwritten)
 		if err == nil {
 			err = werr
 		}
@@ -610,6 +611,9 @@ func (d *Drain) Sources() []*Source { return d.sources }
 
 // Late returns how many records arrived too late to be shown in the order of time.
 func (d *Drain) Late() uint64 { return d.merger.Late }
+
+// Shown returns how many events were shown.
+func (d *Drain) Shown() uint64 { return d.shown }
 
 // Unshown returns how many events Finish has counted because they were not shown or not written.
 func (d *Drain) Unshown() uint64 { return d.unshown }

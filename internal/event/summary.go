@@ -42,6 +42,8 @@ type Summary struct {
 	TornParts uint64
 	// StacksFull counts the stacks that found no place in the table of stacks, so that their records have the frames.
 	StacksFull uint64
+	// Printed counts the events that were shown.
+	Printed uint64
 	// Unshown counts recorded events that were not shown because the user waited for the end.
 	Unshown      uint64
 	Pause        time.Duration // total time for which the program was stopped

@@ -23,6 +23,8 @@ type Trace struct {
 	Symbol   func(addr uint64) string // names of addresses; may be nil
 	Elements int                      // maximum number of array elements to show
 	Time     TimeStyle
+	// Nanoseconds shows all nine digits of a second in text, not six.
+	Nanoseconds bool
 	// WallOffset is added to CLOCK_MONOTONIC nanoseconds for the wall clock.
 	WallOffset int64
 	Kernel     event.KernelNames // names for kernel addresses in $_sdata; may be nil

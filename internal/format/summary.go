@@ -173,7 +173,7 @@ func siteName(sites []event.SiteSummary, i int) string {
 	return me.Place + fmt.Sprintf(" (%#x)", me.PC)
 }
 
-// lastLine: "stopped 2 times for 1.2 ms in all (0.7 ms at most); traced for 3.2 s; exited with status 0".
+// lastLine: "stopped 2 times for 1.2 ms in all (0.7 ms at most); traced for 3.2 s; 5 events printed; exited with status 0".
 func lastLine(s *event.Summary) string {
 	var parts []string
 	switch s.Pauses {
@@ -185,6 +185,12 @@ func lastLine(s *event.Summary) string {
 	}
 	if s.Duration > 0 {
 		parts = append(parts, "traced for "+duration(s.Duration))
+	}
+	switch {
+	case s.Printed == 1:
+		parts = append(parts, "1 event printed")
+	case s.Printed > 0 || s.Unshown > 0:
+		parts = append(parts, fmt.Sprintf("%d events printed", s.Printed))
 	}
 	if s.Outcome != "" {
 		parts = append(parts, s.Outcome)

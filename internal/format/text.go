@@ -17,7 +17,7 @@ type TimeStyle uint8
 
 // The styles.
 const (
-	WallTime     TimeStyle = iota // 15:04:05.123456789, local time
+	WallTime     TimeStyle = iota // 15:04:05.123456, local time
 	SinceStart                    // seconds since TextOptions.Start
 	MonotoneTime                  // seconds of CLOCK_MONOTONIC
 )
@@ -27,6 +27,8 @@ type TextOptions struct {
 	Printer Printer
 	Unwind  Unwinder // frames for $bt; nil shows the innermost only, or addresses where the kernel gave them
 	Time    TimeStyle
+	// Nanoseconds shows all nine digits of a second, not six.
+	Nanoseconds bool
 	// WallOffset is added to CLOCK_MONOTONIC nanoseconds for the wall clock
 	// (event.Clock.WallOffset); Zone is its zone, nil: local.
 	WallOffset int64
@@ -37,7 +39,7 @@ type TextOptions struct {
 }
 
 var _ = addOutput(Output{Name: "text", Doc: "one line per event", New: func(w io.Writer, t *Trace) Sink {
-	return NewText(w, TextOptions{Kernel: t.Kernel, Printer: t.printer(), Unwind: t.Unwind, Time: t.Time, WallOffset: t.WallOffset})
+	return NewText(w, TextOptions{Kernel: t.Kernel, Printer: t.printer(), Unwind: t.Unwind, Time: t.Time, Nanoseconds: t.Nanoseconds, WallOffset: t.WallOffset})
 }})
 
 // Text writes an event as one line, $regs and $bt as further, indented lines.
@@ -73,13 +75,7 @@ func (t *Text) Event(ev *event.Event) error {
 	b = append(b, "] "...)
 
 	from := len(b)
-	b = append(b, ev.Comm...)
-	b = append(b, '/')
-	if ev.KnowsThread() {
-		b = strconv.AppendInt(b, int64(ev.Tid), 10)
-	} else {
-		b = append(b, '?')
-	}
+	b = appendThread(b, ev)
 	b = pad(b, from, &t.commWidth)
 	from = len(b)
 	b = append(b, ev.Schema.Place...)
@@ -173,12 +169,12 @@ func pad(b []byte, from int, width *int) []byte {
 func (t *Text) time(b []byte, mono int64) []byte {
 	switch t.o.Time {
 	case MonotoneTime:
-		return appendSeconds(b, mono, 14)
+		return t.seconds(b, mono)
 	case SinceStart:
 		if t.o.Start == 0 {
 			t.o.Start = mono
 		}
-		return appendSeconds(b, mono-t.o.Start, 14)
+		return t.seconds(b, mono-t.o.Start)
 	}
 	ns := mono + t.o.WallOffset
 	sec, frac := ns/1e9, ns%1e9
@@ -195,7 +191,31 @@ func (t *Text) time(b []byte, mono int64) []byte {
 	}
 	b = append(b, t.clock[:]...)
 	b = append(b, '.')
+	if !t.o.Nanoseconds {
+		return appendPadded(b, int(frac/1000), 6)
+	}
 	return appendPadded(b, int(frac), 9)
+}
+
+// seconds prints nanoseconds as seconds, right-aligned.
+func (t *Text) seconds(b []byte, ns int64) []byte {
+	if b = appendSeconds(b, ns, 14); !t.o.Nanoseconds {
+		b = b[:len(b)-3]
+	}
+	return b
+}
+
+// appendThread prints COMM:PID of a process's first thread, COMM:PID/TID of another one. A name may contain colons; the
+// numbers are behind the last.
+func appendThread(b []byte, ev *event.Event) []byte {
+	b = append(append(b, ev.Comm...), ':')
+	switch {
+	case !ev.KnowsThread():
+		return append(b, '?')
+	case ev.Pid != ev.Tid && ev.Pid != 0:
+		b = append(strconv.AppendInt(b, int64(ev.Pid), 10), '/')
+	}
+	return strconv.AppendInt(b, int64(ev.Tid), 10)
 }
 
 // appendSeconds prints nanoseconds as seconds, right-aligned.

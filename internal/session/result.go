@@ -130,7 +130,7 @@ func (s *Session) result() *Result {
 		sum.LongestPause = max(sum.LongestPause, p)
 	}
 	if d := s.records.Drain; d != nil {
-		sum.Late, sum.Unshown = d.Late(), d.Unshown()
+		sum.Late, sum.Unshown, sum.Printed = d.Late(), d.Unshown(), d.Shown()
 	}
 	if s.coarse != nil {
 		sum.ClockError = time.Duration(float64(s.coarse.Longest()) / float64(s.records.Clock.Ticks(time.Second)) * float64(time.Second))

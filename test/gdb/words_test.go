@@ -56,9 +56,9 @@ monitor trace
 	s.inOrder(`\$trace_timestamp`, `\$current_task_tgid`, `\$current_task_pid`, `\$cpu_id`,
 		`tracepoint 6`, `\$1 = 1\n`, `\$2 = void`, `tracepoint 7`, `\$3 = 1\n`, `\$4 = 1\n`, `\$5 = 1\n`, `\$6 = void`, `\$7 = 7\n`,
 		`\$current_task_pid +0 +<undefined>`, `\$mine +7 +7`,
-		// hits, false
-		`tracepoint 2 at \w+ +30 +0`, `tracepoint 3 at \w+ +0 +30`, `tracepoint 4 at \w+ +0 +30`, `tracepoint 5 at \w+ +30 +0`,
-		`tracepoint 6 at \w+ +30 +0`, `tracepoint 7 at \w+ +3 +27`)
+		// hits, recorded, false
+		`tracepoint 2 at \w+ +30 +30 +0`, `tracepoint 3 at \w+ +30 +0 +30`, `tracepoint 4 at \w+ +30 +0 +30`, `tracepoint 5 at \w+ +30 +30 +0`,
+		`tracepoint 6 at \w+ +30 +30 +0`, `tracepoint 7 at \w+ +30 +3 +27`)
 }
 
 // TestWordsOfThread: properties of a thread that only /proc has, its user, group and cgroup, and the
@@ -82,7 +82,7 @@ tfind none
 monitor trace
 `, os.Getuid(), os.Getgid(), event.Monotonic())})
 	s.inOrder(`\$cpu_id`, `\$clock`, `\$current_task_uid`, `\$current_task_gid`, `\$current_task_cgroup`,
-		`\$1 = 1\n`, `tracepoint 2 at \w+ +10 +0`, `tracepoint 3 at \w+ +0 +10`)
+		`\$1 = 1\n`, `tracepoint 2 at \w+ +10 +10 +0`, `tracepoint 3 at \w+ +10 +0 +10`)
 	s.not(`\$jiffies`, `\$current_task `)
 }
 
@@ -106,5 +106,5 @@ tstop
 tfind 9
 monitor trace
 `})
-	s.inOrder(`work \(n=7`, `\$1 = 7\n`, `finished`, `tracepoint 3 at \w+ +10 +0`)
+	s.inOrder(`work \(n=7`, `\$1 = 7\n`, `finished`, `tracepoint 3 at \w+ +10 +10 +0`)
 }

@@ -97,7 +97,7 @@ info mem
 	testkit.InOrder(t, out, `kernel`, `syscalls:sys_enter_getpriority \{int __syscall_nr; int which; int who\}`, `Static tracepoint 1 at 0x8`,
 		`Trace stopped by tracepoint 1`, `Collected 3 trace frames`, `Found trace frame 0, tracepoint 1`,
 		fmt.Sprintf(`"sys_getpriority\(which: 0, who: %#x\)"`, magic), `\$2 = 1\n`, `\$3 = .*0x8`, `rbx +<unavailable>`,
-		`Found trace frame 2`, `No trace frame found`, `already hit \d+ times`, `syscalls:sys_enter_getpriority, off: \d+ hits, \d+ false, 0 faults`,
+		`Found trace frame 2`, `No trace frame found`, `already hit \d+ times`, `syscalls:sys_enter_getpriority, off: \d+ hits, \d+ recorded, \d+ false, 0 faults`,
 		`sched:sched_switch +\w +0xffffffff`, `0x0000000000000000 0x0100000000000000 ro`, `0xff00000000000000 0x10000000000000000 ro`)
 	if !strings.Contains(out, "prev_comm=%s prev_pid=%d") {
 		t.Error("the list of markers does not say how sched_switch is printed")

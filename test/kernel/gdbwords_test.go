@@ -47,5 +47,5 @@ monitor counts
 		`Static tracepoint 1 at 0x8`, `Trace stopped by tracepoint 2`, `Collected 3 trace frames`, `Found trace frame 0, tracepoint 2`,
 		`\$1 = 1\n`, `\$2 = 1\n`, `\$3 = 1\n`, fmt.Sprintf(`\$4 = %d\n`, os.Getuid()), `\$5 = 1\n`, `\$6 = (void|<unavailable>)\n`,
 		`Found trace frame 1`, `\$7 = 1\n`, `\$8 = (void|<unavailable>)\n`, `\$9 = 1\n`,
-		`syscalls:sys_enter_getpriority, off: 0 hits, [1-9]\d* false, 0 faults`)
+		`syscalls:sys_enter_getpriority, off: [1-9]\d* hits, 0 recorded, [1-9]\d* false, 0 faults`)
 }

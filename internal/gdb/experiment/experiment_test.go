@@ -507,8 +507,8 @@ func TestReport(t *testing.T) {
 	}
 	b.hits(2, 2)
 	b.talk("QTFrame:0 -> F0T2")
-	const want = `                                       hits      false   faults     lost unreadable
-tracepoint 2 at 0x1000                    3         17        2        1          1
+	const want = `                                       hits   recorded      false   faults     lost unreadable
+tracepoint 2 at 0x1000                   22          2         17        2        1          1
 2 frames of 2, 48 of 5242880 bytes used
 1 hits behind the end of the trace are left out
 frame 0: thread 42, CPU 3, 5.000000000 s since the epoch

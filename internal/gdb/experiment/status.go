@@ -96,10 +96,11 @@ func (x *statistics) counts(tp *tracepoint) Counts {
 func (x *statistics) Report() string {
 	x.runner.Tick()
 	var b strings.Builder
-	fmt.Fprintf(&b, "%-32s %10s %10s %8s %8s %10s\n", "", "hits", "false", "faults", "lost", "unreadable")
+	fmt.Fprintf(&b, "%-32s %10s %10s %10s %8s %8s %10s\n", "", "hits", "recorded", "false", "faults", "lost", "unreadable")
 	for _, tp := range x.catalogue.list {
 		c := x.counts(tp)
-		fmt.Fprintf(&b, "%-32s %10d %10d %8d %8d %10d\n", tp.key, x.hits(tp), c.False, c.Faults, c.Lost, tp.unreadable)
+		reached := x.hits(tp) + c.False + c.Faults // as in the summary of a trace
+		fmt.Fprintf(&b, "%-32s %10d %10d %10d %8d %8d %10d\n", tp.key, reached, tp.hits, c.False, c.Faults, c.Lost, tp.unreadable)
 	}
 	fmt.Fprintf(&b, "%d frames of %d, %d of %d bytes used\n", x.buffer.count, x.buffer.created, x.buffer.used, x.buffer.size)
 	if x.runner.run.dropped > 0 {

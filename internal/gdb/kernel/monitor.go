@@ -75,7 +75,8 @@ func (t *Target) monitorCounts(string) (string, error) {
 		if st.armed(st.main) {
 			state = "on"
 		}
-		fmt.Fprintf(&b, "%s, %s: %d hits, %d false, %d faults, %d lost, %d missed\n", st.name(), state, c.Hits, c.False, c.Faults, c.Lost, st.missed())
+		fmt.Fprintf(&b, "%s, %s: %d hits, %d recorded, %d false, %d faults, %d lost, %d missed\n",
+			st.name(), state, c.Hits+c.False+c.Faults+st.missed(), c.Hits-min(c.Hits, c.Lost), c.False, c.Faults, c.Lost, st.missed())
 	}
 	return b.String(), nil
 }
