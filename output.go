@@ -27,10 +27,10 @@ func (f outputFunc) sink(s *session.Session) drain.Sink { return f(s) }
 
 // TextOptions configure [Text].
 type TextOptions struct {
-	Time     TimeStyle
+	Time TimeStyle
 	// Nanoseconds shows all nine digits of a second, not six.
 	Nanoseconds bool
-	Elements int // of arrays; 0: 200
+	Elements    int // of arrays; 0: 200
 }
 
 // TimeStyle selects how a time is shown.
