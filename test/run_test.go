@@ -71,6 +71,9 @@ func TestRunScript(t *testing.T) {
 		{[]string{"--bench", "-e", `bench:b { @ = count() }`}, 0, "Benchmark                                Time(ns)       Iterations\n...", ""},
 		{[]string{"-e", `test:good { }`}, 1, "", "--test"},
 		{[]string{"-e", `begin { printf("\x1b[1m%c", 200) }`}, 0, "\x1b[1m\xc8\n\n", ""},
+		{[]string{"-e", `config = { missing_probes = ignore } rawtracepoint:nothing { } tracepoint:syscalls:nothing { }`}, 1, "", "no probes to attach"},
+		{[]string{"-e", `rawtracepoint:nothing:sys_exit { }`}, 1, "", "no module \"nothing\""},
+		{[]string{"-q", "--include", "errno.h", "-e", `struct F { int m; char c; } struct P { char c; long l; } begin { print((sizeof(((int32)1, *(struct F *)0, (int8)1)), sizeof(((int8)1, *(struct P *)0)), EPERM)) }`}, 0, "(16, 24, 1)\n\n\n", ""},
 		{[]string{"-l", "nokind:x"}, 1, "", "no probe type"},
 	} {
 		r := jalon(t, append([]string{"run"}, c.args...)...)

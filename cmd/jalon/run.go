@@ -39,6 +39,8 @@ type runCmd struct {
 	Bench     bool          `help:"Run the probes bench:NAME and report their times"`
 	Mode      string        `enum:"test,bench," default:"" hidden:"" help:"As --test or --bench"`
 	Filter    string        `name:"probe-filter" placeholder:"REGEX" help:"Only probes whose name matches"`
+	Include   []string      `name:"include" placeholder:"HEADER" help:"Accepted for scripts of bpftrace: jalon has the types and constants of C's and the kernel's headers, and reads none"`
+	IncDirs   []string      `short:"I" name:"include-dir" hidden:"" help:"As --include"`
 	DebugDirs []string      `name:"debuginfo" sep:":" placeholder:"DIR" help:"Directories of separate debug files (default /usr/lib/debug)"`
 	USDTFile  bool          `name:"usdt-file-activation" help:"Static probes are activated in all processes that map their file"`
 	Version   bool          `short:"V" help:"Print the version of jalon and of the language"`

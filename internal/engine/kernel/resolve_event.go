@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"errors"
+	"os"
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
@@ -85,6 +86,11 @@ func (e *events) rawTracepoints(p *probe.Place) ([]candidate, error) {
 	b, err := e.facts.btf()
 	if err != nil {
 		return nil, err
+	}
+	if p.Module != "" {
+		if _, err := os.Stat("/sys/module/" + p.Module); err != nil {
+			return nil, &debuginfo.NotFoundError{What: "module", Name: p.Module, Hint: "/sys/module lists those that are loaded"}
+		}
 	}
 	if !p.Glob() { // to list all of them takes its time
 		if v, err := e.rawVariant(p.Event); err == nil {

@@ -345,7 +345,10 @@ func join(m *library, _ script.Expr, args []script.Expr) val {
 		}
 		text += cstr(string(b))
 	}
-	m.line("join", text+"\n")
+	if !m.opts.JSON {
+		text += "\n"
+	}
+	m.line("join", text)
 	return val{}
 }
 

@@ -119,3 +119,24 @@ func TestMemoryAfterProbe(t *testing.T) {
 		t.Errorf("%s", got)
 	}
 }
+
+// TestTimeMap: tests of scripts set the time of time series by a map.
+func TestTimeMap(t *testing.T) {
+	s, err := script.Parse("t", `begin { @t = (uint64)1000000000; @ = tseries(1, 1s, 5, "min"); @t = 3000000000; @ = tseries(2, 1s, 5, "min"); }`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := check.Check(s, check.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var b strings.Builder
+	m := New(p, Options{Out: &b, Err: &b, Now: time.Now, TimeMap: "@t", JSON: true})
+	if err := m.Loop(context.Background(), nil); err != nil {
+		t.Fatal(err)
+	}
+	m.PrintMaps()
+	if got := b.String(); !strings.Contains(got, ":01.000000000\",\"value\":1") || !strings.Contains(got, ":03.000000000\",\"value\":2") {
+		t.Errorf("%s", got)
+	}
+}

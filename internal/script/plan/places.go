@@ -3,6 +3,7 @@ package plan
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -22,7 +23,7 @@ var notations = map[string]func(*script.Place, Options) (string, error){
 		return "tracepoint:" + pl.Target + ":" + pl.Name, nil
 	},
 	"rawtracepoint": func(pl *script.Place, _ Options) (string, error) {
-		if pl.Target != "" && pl.Target != "*" && pl.Target != "vmlinux" {
+		if core, err := path.Match(pl.Target, "vmlinux"); pl.Target != "" && (err != nil || !core) {
 			return "rawtracepoint:" + pl.Target + ":" + pl.Name, nil
 		}
 		return "rawtracepoint:" + pl.Name, nil
@@ -34,14 +35,13 @@ var notations = map[string]func(*script.Place, Options) (string, error){
 		return "interval:" + strings.TrimPrefix(text, "profile:"), err
 	},
 	"usdt": func(pl *script.Place, _ Options) (string, error) {
-		name := strings.Trim(pl.Name, `"`)
 		if pl.Target == "" {
 			return "", errors.New("name the program or library of the marker: usdt:PATH:NAME")
 		}
 		if pl.Namespace != "" {
-			return "usdt:" + pl.Target + ":" + pl.Namespace + ":" + name, nil
+			return "usdt:" + pl.Target + ":" + pl.Namespace + ":" + pl.Name, nil
 		}
-		return "usdt:" + pl.Target + ":" + name, nil
+		return "usdt:" + pl.Target + ":" + pl.Name, nil
 	},
 	"profile":  timer,
 	"software": counter, "hardware": counter,

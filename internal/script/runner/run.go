@@ -19,6 +19,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/plan"
@@ -135,7 +136,19 @@ func matching(pattern string) []string {
 	if err != nil {
 		return nil
 	}
-	return list
+	return slices.DeleteFunc(list, func(name string) bool { return !isProgram(name) })
+}
+
+// isProgram reports whether a file is a program or library.
+func isProgram(name string) bool {
+	f, err := openfile.Regular(name)
+	if err != nil {
+		return false
+	}
+	defer f.Close()
+	var magic [4]byte
+	_, err = io.ReadFull(f, magic[:])
+	return err == nil && string(magic[:]) == "\x7fELF"
 }
 
 // HasSites reports whether a script has probes at places of programs or of the kernel.
@@ -234,6 +247,11 @@ func (s *running) armed(err error) {
 	first := !s.known
 	s.known = true
 	if err != nil || !first {
+		return
+	}
+	if s.sess != nil && len(s.sites) > 0 && s.attached() == 0 {
+		s.err = errors.New("no probes to attach: none of the script's probes was found")
+		s.cancel()
 		return
 	}
 	s.machine.Exclusive(func() {

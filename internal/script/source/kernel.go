@@ -6,6 +6,7 @@ package source
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"sync"
 
@@ -129,7 +130,22 @@ func (k *Kernel) record(pl *script.Place) (*ctype.Type, error) {
 	if err != nil {
 		return nil, err
 	}
-	return e.Record(), nil
+	return k.enumerated(e.Record()), nil
+}
+
+// enumerated is a record whose enums have the constants of the kernel's types: format files have only their names.
+func (k *Kernel) enumerated(t *ctype.Type) *ctype.Type {
+	fields := slices.Clone(t.Fields())
+	for i, f := range fields {
+		if s := f.Type.Strip(); s.Kind == ctype.Enum && len(s.Enumerators()) == 0 && s.Name != "" {
+			if full := k.Named(nil, "enum", s.Name); full != nil && full.Size == s.Size {
+				fields[i].Type = full
+			}
+		}
+	}
+	out := &ctype.Type{Kind: t.Kind, Name: t.Name, Size: t.Size}
+	out.SetFields(fields)
+	return out
 }
 
 // first is the first name that matches.

@@ -198,6 +198,11 @@ func (t *Type) align() int64 {
 		return 1
 	case Array:
 		return t.Elem.align()
+	case Struct:
+		if t.C == nil {
+			return 8
+		}
+		return alignOf(t.C, 0)
 	case Tuple, Record:
 		a := int64(1)
 		for _, f := range t.Fields {
@@ -214,6 +219,33 @@ func (t *Type) align() int64 {
 		return 4
 	}
 	return 8
+}
+
+// alignOf is the alignment of a type of C.
+func alignOf(c *ctype.Type, depth int) int64 {
+	s := c.Strip()
+	switch {
+	case depth > 32:
+		return 8
+	case s.Kind == ctype.Array && s.Elem != nil:
+		return alignOf(s.Elem, depth+1)
+	case s.Kind == ctype.Struct || s.Kind == ctype.Union:
+		a := int64(1)
+		for _, f := range s.Fields() {
+			if fa := alignOf(f.Type, depth+1); f.BitSize > 0 || f.BitOffset%(8*fa) == 0 { // not of a packed struct
+				a = max(a, fa)
+			}
+		}
+		for s.Size%a != 0 {
+			a /= 2
+		}
+		return a
+	}
+	a := int64(1)
+	for a < s.Size && a < 8 {
+		a *= 2
+	}
+	return a
 }
 
 // In returns t as read in, or pointing to, an address space.
