@@ -26,6 +26,8 @@ type Trace struct {
 	typed    typed
 	stopped  func() bool // the trace was ended from outside
 
+	recorded *RecordedTrace // of events that are read from it; s is nil then
+
 	mu     sync.Mutex // guards s after the end of the session
 	closed bool
 }

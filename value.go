@@ -180,6 +180,12 @@ func (v Value) Frames() (out []Frame) {
 	if v.e == nil || v.v.Status != event.OK || !isTrace(v.v.Field) {
 		return nil
 	}
+	if r := v.e.t.recorded; r != nil {
+		for _, f := range r.t.Unwind(&v.e.ev, &v.v) {
+			out = append(out, Frame(f))
+		}
+		return out
+	}
 	v.e.t.lookUp(func() {
 		for _, f := range v.e.t.s.Unwind(&v.e.ev, &v.v) {
 			out = append(out, Frame(f))
@@ -200,6 +206,9 @@ func (v Value) Registers() map[string]uint64 {
 func (t *Trace) Symbol(addr uint64) string { return t.symbol(addr) }
 
 func (t *Trace) symbol(addr uint64) (name string) {
+	if t.recorded != nil {
+		return t.recorded.symbol(addr)
+	}
 	t.lookUp(func() { name = t.s.Symbol(addr) })
 	return name
 }

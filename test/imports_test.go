@@ -109,6 +109,10 @@ var packages = []struct{ path, imports string }{
 	// Events of several engines, in order.
 	{"drain", "event ring"},
 
+	// Recorded traces: their format, and writing them.
+	{"ctf", "ctype debuginfo event ring"},
+	{"record", "ctf debuginfo drain event"},
+
 	// Values as text, independent of engines.
 	{"format", "bounded ctype debuginfo event printk"},
 
@@ -124,7 +128,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
-	{".", "aggregate sema bounded ctype drain event format lang session tracepoint"},
+	{".", "aggregate sema bounded ctf ctype drain event format lang record session tracepoint"},
 	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script probe process procdir ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 

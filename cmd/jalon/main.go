@@ -29,6 +29,7 @@ want without stopping the program.`
 type cli struct {
 	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
 	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
+	Record    recordCmd    `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
@@ -100,7 +101,7 @@ func run(args []string) int {
 	}
 	args, program := splitProgram(withoutAlias(args))
 	var c cli
-	c.Trace.program, c.Gate.program, c.Run.after, c.List.program = program, program, program, program
+	c.Record.program, c.Trace.program, c.Gate.program, c.Run.after, c.List.program = program, program, program, program, program
 	parser, err := kong.New(&c,
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
 		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
@@ -112,6 +113,9 @@ func run(args []string) int {
 	}
 	if text := guessCommand(parser.Model, args); text != "" {
 		return report(usageError(text))
+	}
+	if args[0] == "record" {
+		c.Record.lists = listsOfPlaces(parser.Model, args)
 	}
 	ctx, err := parser.Parse(flagsFirst(parser.Model, args))
 	if err != nil {

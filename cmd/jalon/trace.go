@@ -23,39 +23,44 @@ import (
 // started is the start time of jalon, for the time from start to armed.
 var started = time.Now()
 
+// tracingFlags are those of commands that trace: what, and how.
+type tracingFlags struct {
+	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
+	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
+	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
+	All      bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
+	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
+	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
+	Vmlinux  string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
+	Force    bool          `help:"Kernel engine: also arm a uprobe at an address that is not proved to be the start of an instruction, and a uretprobe that endangers the program"`
+	File     []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
+	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
+	Strlen   int           `default:"200" help:"Maximum bytes of a string"`
+	Elements int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
+	Stack    string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do; fp[:FRAMES]: $ubt at places in the kernel follows frame pointers, which is faster, and wrong for code without them"`
+	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
+	Pending  bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
+	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	Quiet    bool          `short:"q" help:"No summary, no warnings"`
+	Verbose  bool          `short:"v" help:"Report the steps"`
+	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
+	Clock    string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
+}
+
 type traceCmd struct {
-	Places    []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
-	Pid       int           `short:"p" help:"Trace a running process instead of starting one"`
-	Collect   []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
-	All       bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
-	Engine    string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
-	Cgroup    string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
-	Vmlinux   string        `help:"Kernel engine: file with the kernel's debug information, for lines and local variables of the kernel"`
-	Cost      bool          `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
-	Force     bool          `help:"Kernel engine: also arm a uprobe at an address that is not proved to be the start of an instruction, and a uretprobe that endangers the program"`
-	File      []string      `short:"x" name:"file" sep:"none" help:"Read tracepoints from a file as GDB's 'save tracepoints' writes it"`
-	Format    string        `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
-	Output    string        `short:"o" help:"Write the events to a file instead of standard output"`
-	Time      string        `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
-	Nanos     bool          `name:"ns" help:"Times in text with nanoseconds (default microseconds)"`
-	Clock     string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
-	Max       uint64        `short:"n" help:"End after this number of events; the program continues"`
-	Duration  time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
-	Strlen    int           `default:"200" help:"Maximum bytes of a string"`
-	Elements  int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
-	Stack     string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do; fp[:FRAMES]: $ubt at places in the kernel follows frame pointers, which is faster, and wrong for code without them"`
-	Buffer    string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
-	Overwrite bool          `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1. For places in the process (--engine process is implied)"`
-	Pending   bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
-	Debug     []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
-	Control   string        `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
-	Quiet     bool          `short:"q" help:"No summary, no warnings"`
-	Verbose   bool          `short:"v" help:"Report the steps"`
-	JSONSum   bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
-	DumpIR    bool          `name:"dump-ir" help:"Show the hit programs"`
-	DumpCode  bool          `name:"dump-code" help:"Show their machine code"`
-	NoOpt     bool          `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
-	Avoid     uint8         `hidden:"" help:"Tactics to avoid, as bits"`
+	tracingFlags `embed:""`
+	Cost         bool   `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
+	Format       string `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
+	Output       string `short:"o" help:"Write the events to a file instead of standard output"`
+	Time         string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
+	Nanos        bool   `name:"ns" help:"Times in text with nanoseconds (default microseconds)"`
+	Max          uint64 `short:"n" help:"End after this number of events; the program continues"`
+	Overwrite    bool   `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1. For places in the process (--engine process is implied)"`
+	Control      string `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
+	DumpIR       bool   `name:"dump-ir" help:"Show the hit programs"`
+	DumpCode     bool   `name:"dump-code" help:"Show their machine code"`
+	NoOpt        bool   `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
+	Avoid        uint8  `hidden:"" help:"Tactics to avoid, as bits"`
 
 	aggregateFlags `embed:"" group:"Computed at the hits"`
 

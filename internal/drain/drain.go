@@ -49,12 +49,14 @@ const (
 // Drain reads the rings of engines, orders the records and passes them to the sink. Its methods are called
 // from one goroutine; AddSchema from any.
 type Drain struct {
-	merger  *event.Merger
-	clock   *event.Clock
-	sink    Sink
-	waiter  Waiter // the sink, if it is a Waiter
-	Max     uint64 // events to show; 0 = all
-	sources []*Source
+	merger *event.Merger
+	clock  *event.Clock
+	sink   Sink
+	waiter Waiter // the sink, if it is a Waiter
+	// recorder is the sink, if it is a Recorder: then nothing waits in the merger.
+	recorder Recorder
+	Max      uint64 // events to show; 0 = all
+	sources  []*Source
 
 	names   map[int]string // threads seen since their names were last read
 	noted   [16]named      // the last of these, by the low bits of the thread id
@@ -100,6 +102,7 @@ func New(clock *event.Clock, sink Sink) *Drain {
 	d.merger.Hold = clock.Ticks(event.Hold)
 	d.merger.Limit = event.MaxWaiting / 2
 	d.waiter, _ = sink.(Waiter)
+	d.recorder, _ = sink.(Recorder)
 	return d
 }
 
@@ -212,7 +215,7 @@ func (d *Drain) look() (more bool, err error) {
 	if err := d.sample(); err != nil {
 		return false, err
 	}
-	if d.merger.Waiting() < event.MaxWaiting {
+	if d.merger.Waiting() < event.MaxWaiting && (d.recorder == nil || !d.recorder.Full()) {
 		if more, err = d.readAll(); err != nil {
 			return more, err
 		}
@@ -276,11 +279,11 @@ func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
 	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
 	state = d.skipLeft(src, cpu, state)
 	src.noteBlocked(cpu, state, len(d.buf))
-	d.take(src, cpu)
+	err = d.take(src, cpu)
 	if src.visits != nil && state == ring.Empty {
 		src.visits.empty[cpu] = start
 	}
-	return state, nil
+	return state, err
 }
 
 // readLast reads a ring after its last writer has ended.
@@ -291,15 +294,14 @@ func (d *Drain) readLast(src *Source, cpu int) (err error) {
 	} else {
 		d.buf = src.reader.Recover(cpu, d.buf[:0])
 	}
-	d.take(src, cpu)
-	return nil
+	return d.take(src, cpu)
 }
 
 // take passes the records of d.buf, which have just been read from a ring, to the merger. Valid stamps lie
 // between the arming and now; the program may have overwritten records.
-func (d *Drain) take(src *Source, cpu int) {
+func (d *Drain) take(src *Source, cpu int) error {
 	if len(d.buf) == 0 {
-		return
+		return nil
 	}
 	if src.visits != nil {
 		src.visits.stamp(cpu, d.buf)
@@ -313,7 +315,11 @@ func (d *Drain) take(src *Source, cpu int) {
 			d.merger.Possible = event.Span{From: uint64(d.clock.Mono(src.decoder.Possible.From)), To: uint64(d.clock.Mono(now + slack))}
 		}
 	}
+	if d.recorder != nil {
+		return d.record(src, cpu)
+	}
 	d.merger.Add(src.first+cpu, d.buf)
+	return nil
 }
 
 // Finish reads the remaining records when nothing writes any more, and waits for the reader of the sink.
@@ -361,6 +367,9 @@ func (d *Drain) finish(late func() bool) error {
 		return err
 	}
 	err := d.merger.Flush(d.count)
+	if err == nil && d.recorder != nil {
+		err = d.recordLosses()
+	}
 	if err != nil {
 		return err
 	}

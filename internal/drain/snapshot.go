@@ -61,7 +61,9 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 			next.snap = nil
 			continue
 		}
-		d.take(next.src, next.cpu)
+		if err := d.take(next.src, next.cpu); err != nil {
+			return err
+		}
 		next.upTo = d.merger.Youngest(next.src.first + next.cpu)
 	}
 }

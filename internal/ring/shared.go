@@ -187,6 +187,11 @@ func (s *Shared) SetTime(tsc uint64) (err error) {
 	return err
 }
 
+// Dropped is how many hits have found a ring full.
+func (s *Shared) Dropped(ring int) uint64 {
+	return atomic.LoadUint64(s.word(s.g.RingOffset(ring) + RingDropped))
+}
+
 // Used returns the number of reserved bytes in a ring that the reader has not consumed, committed or not.
 func (s *Shared) Used(cpu int) uint64 {
 	ring := s.g.RingOffset(cpu)

@@ -1,0 +1,535 @@
+package ctf
+
+import (
+	"encoding/binary"
+	"fmt"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// A plan takes the fields of a site's records to the payload of its events and back. It is a function of the schema only, so
+// that the writer, the metadata and the reader have the same.
+type plan struct {
+	schema *event.Schema
+	steps  []step
+	// plain: the payload is these bytes of each record.
+	plain      bool
+	from, size int
+	least      int // bytes of a payload
+	stacks     int // fields that have the number of a stack
+	rows       []string
+	names      names
+}
+
+// step is a part of a payload. A step with a tag is absent if the tag is not ok or truncated.
+type step struct {
+	kind   stepKind
+	at     int // of the slot in the record
+	size   int // of the slot
+	status int // offset of the status byte; -1: none
+	moves  []move
+	elem   int          // bytes of an element of a sequence
+	field  *event.Field // of a stack
+	stack  int          // which of the stacks of the schema
+}
+
+type stepKind uint8
+
+const (
+	stepMoves  stepKind = iota // bytes of the record
+	stepTagged                 // a byte with the status, then bytes of the record if there is a value
+	stepText                   // a status, then a text up to a NUL
+	stepList                   // a status, then the number of elements and these
+	stepStack                  // the number of a stack
+	stepCopied                 // a status, then the registers and the number of a stack
+	stepStatic                 // a status that is the same in all records
+)
+
+// tags are the enumerators of a status.
+var tags = func() string {
+	list := make([]string, 0, len(tagNames))
+	for s, name := range tagNames {
+		list = append(list, fmt.Sprintf("%s = %d", name, s))
+	}
+	return strings.Join(list, ", ")
+}()
+
+var tagNames = []string{
+	event.OK: "ok", event.Unreadable: "unreadable", event.DivideByZero: "divide_by_zero", event.OptimisedOut: "optimised_out",
+	event.Truncated: "truncated", event.Unsupported: "unsupported", event.BadBounds: "bad_bounds", event.BadIndex: "bad_index",
+	event.NoEntry: "no_entry", event.FailedAtEntry: "failed_at_entry",
+}
+
+// countedHeader is the length and the flags of a Counted slot.
+const countedHeader = 8
+
+func newPlan(s *event.Schema) *plan {
+	p := &plan{schema: s}
+	for i := range s.Fields {
+		p.field(&s.Fields[i])
+	}
+	p.join()
+	for i := range p.steps {
+		p.least += p.steps[i].least()
+	}
+	if p.steps == nil {
+		p.plain = true
+	}
+	if len(p.steps) == 1 && p.steps[0].kind == stepMoves && len(p.steps[0].moves) == 1 {
+		m := p.steps[0].moves[0]
+		p.plain, p.from, p.size = true, m.from, m.n
+	}
+	return p
+}
+
+// join makes one step of steps of moves one after another, and one move of adjacent ones.
+func (p *plan) join() {
+	var out []step
+	for _, s := range p.steps {
+		last := len(out) - 1
+		if s.kind != stepMoves || last < 0 || out[last].kind != stepMoves {
+			out = append(out, s)
+			continue
+		}
+		for _, m := range s.moves {
+			list := out[last].moves
+			if k := len(list) - 1; k >= 0 && list[k].from+list[k].n == m.from {
+				list[k].n += m.n
+			} else {
+				out[last].moves = append(list, m)
+			}
+		}
+	}
+	p.steps = out
+}
+
+// least is a lower bound of the bytes of a step.
+func (s *step) least() (n int) {
+	switch s.kind {
+	case stepMoves:
+		for _, m := range s.moves {
+			n += m.n
+		}
+		return n
+	case stepStack:
+		return 4
+	}
+	return 1
+}
+
+func (p *plan) row(format string, args ...any) { p.rows = append(p.rows, fmt.Sprintf(format, args...)) }
+
+func (p *plan) add(s step) {
+	if s.size >= 0 && s.at >= 0 {
+		p.steps = append(p.steps, s)
+	}
+}
+
+// field adds a field of the schema. Headers are in the events' heads.
+func (p *plan) field(f *event.Field) {
+	if f.Kind == event.Header {
+		return
+	}
+	name := p.names.unique(f.Name)
+	tag := "_" + name + "_status"
+	if f.Static != event.OK {
+		p.row("enum : uint8_t { %s } %s;", tags, tag)
+		p.add(step{kind: stepStatic, elem: int(f.Static)})
+		return
+	}
+	switch f.Kind {
+	case event.Fixed:
+		p.fixed(f, name, tag)
+	case event.Counted:
+		p.counted(f, name, tag)
+	case event.SData:
+		p.list(f.Offset, f.Size, f.StatusOffset, 1, typed{spec: integer(8, false, "base = hex; ")}, name, tag)
+	case event.Regs:
+		p.tagged(f, registers(), name, tag)
+	case event.Stack:
+		p.row("enum : uint8_t { %s } %s;", tags, tag)
+		p.variant(tag, fmt.Sprintf("struct { %s _registers; uint32_t _stack; }", registers().spec), "", name)
+		p.add(step{kind: stepCopied, at: f.Offset, size: f.Size, status: f.StatusOffset, field: f, stack: p.stack()})
+	case event.KernelFrames, event.UserFrames:
+		p.row("uint32_t %s_stack;", name)
+		p.add(step{kind: stepStack, at: f.Offset, size: f.Size, status: f.StatusOffset, field: f, stack: p.stack()})
+	}
+}
+
+// stack counts the fields that have stacks.
+func (p *plan) stack() int {
+	p.stacks++
+	return p.stacks - 1
+}
+
+// registersSize is the size of them.
+var registersSize = 8 * len(host.Processor.Dump)
+
+// registers are the words of the processor's dump.
+func registers() typed {
+	var rows []string
+	for _, r := range host.Processor.Dump {
+		rows = append(rows, fmt.Sprintf("%s _%s;", integer(64, false, "base = hex; "), host.Processor.Register(r).Name))
+	}
+	return typed{spec: "struct { " + strings.Join(rows, " ") + " }", moves: oneMove(0, registersSize), size: registersSize}
+}
+
+func (p *plan) fixed(f *event.Field, name, tag string) {
+	x := rawBytes(0, f.Size)
+	if f.Type != nil && len(f.Gaps) == 0 && f.Type.Strip().Size == int64(f.Size) {
+		x = describe(f.Type, f.Size, true)
+	}
+	p.tagged(f, x, name, tag)
+	if f.StrSize > 0 {
+		p.text(f.StrOffset, f.StrSize, f.StrStatusOffset, f.Type, p.names.unique(f.Name+" string"))
+	}
+	if f.AddrOffset > 0 {
+		p.row("%s %s;", integer(64, false, "base = hex; "), p.names.unique(f.Name+" address"))
+		p.add(step{kind: stepMoves, moves: oneMove(f.AddrOffset, 8)})
+	}
+	p.bases(f.Bases, f.Name, maxDepth)
+}
+
+// bases adds the slots of virtual bases as bytes.
+func (p *plan) bases(list []event.VirtualBase, name string, depth int) {
+	for i := range list {
+		b := &list[i]
+		if b.Again || depth == 0 {
+			continue
+		}
+		p.row("%s %s[%d];", integer(8, false, "base = hex; "), p.names.unique(name+" base"), b.Size)
+		p.add(step{kind: stepMoves, moves: oneMove(b.Offset, b.Size)})
+		if b.StatusOffset >= 0 {
+			p.row("uint8_t %s;", p.names.unique(name+" base status"))
+			p.add(step{kind: stepMoves, moves: oneMove(b.StatusOffset, 1)})
+		}
+		p.bases(b.Bases, name, depth-1)
+	}
+}
+
+// tagged adds a value of a fixed size, with its status if it can fail.
+func (p *plan) tagged(f *event.Field, x typed, name, tag string) {
+	moves := make([]move, len(x.moves))
+	for i, m := range x.moves {
+		moves[i] = move{f.Offset + m.from, m.n}
+	}
+	if f.StatusOffset < 0 {
+		p.row("%s %s%s;", x.spec, name, x.dims)
+		p.add(step{kind: stepMoves, moves: moves})
+		return
+	}
+	p.row("enum : uint8_t { %s } %s;", tags, tag)
+	p.variant(tag, x.spec, x.dims, name)
+	p.add(step{kind: stepTagged, at: f.Offset, size: f.Size, status: f.StatusOffset, moves: moves})
+}
+
+// variant declares a value that is there if the status is ok or truncated.
+func (p *plan) variant(tag, spec, dims, name string) {
+	list := make([]string, 0, len(tagNames))
+	for s, state := range tagNames {
+		switch event.Status(s) {
+		case event.OK, event.Truncated:
+			list = append(list, fmt.Sprintf("%s %s%s;", spec, state, dims))
+		case event.Unreadable:
+			list = append(list, fmt.Sprintf("%s %s;", integer(64, false, "base = hex; "), state))
+		default:
+			list = append(list, fmt.Sprintf("struct { } %s;", state))
+		}
+	}
+	p.row("variant <%s> { %s } %s;", tag, strings.Join(list, " "), name)
+}
+
+// counted adds a string, or the array of p@n.
+func (p *plan) counted(f *event.Field, name, tag string) {
+	var elem *ctype.Type
+	if f.Type != nil {
+		switch s := f.Type.Strip(); s.Kind {
+		case ctype.Array:
+			elem = s.Elem
+		case ctype.Pointer, ctype.Reference, ctype.Void, ctype.Invalid, ctype.Func:
+		default:
+			elem = f.Type
+		}
+	}
+	if elem == nil {
+		p.textAs(f.Offset, f.Size, f.StatusOffset, f.Type, name, tag)
+		return
+	}
+	size := int(max(elem.Strip().Size, 1))
+	x := typed{spec: integer(8, false, "base = hex; ")}
+	if isText(elem) {
+		x = typed{spec: textChar}
+	} else if y, ok := (&describer{left: maxMembers}).value(elem, 0, true); ok && y.whole(size) && y.dims == "" {
+		x = y
+	} else {
+		size = 1
+	}
+	p.list(f.Offset, f.Size, f.StatusOffset, size, x, name, tag)
+}
+
+// list adds a sequence of elements.
+func (p *plan) list(at, size, status, elem int, x typed, name, tag string) {
+	p.row("enum : uint8_t { %s } %s;", tags, tag)
+	p.variant(tag, fmt.Sprintf("struct { uint32_t _length; %s _list[_length]; }", x.spec), "", name)
+	p.add(step{kind: stepList, at: at, size: size, status: status, elem: elem})
+}
+
+func (p *plan) text(at, size, status int, t *ctype.Type, name string) {
+	p.textAs(at, size, status, t, name, "_"+name+"_status")
+}
+
+// textAs adds a string; one of wide characters is a list of these.
+func (p *plan) textAs(at, size, status int, t *ctype.Type, name, tag string) {
+	if t != nil {
+		if s := t.Strip(); s.Elem != nil {
+			t = s.Elem
+		}
+		if width := ctype.TextOf(t).Width; width > 1 {
+			p.list(at, size, status, width, typed{spec: integer(8*width, false, "")}, name, tag)
+			return
+		}
+	}
+	p.row("enum : uint8_t { %s } %s;", tags, tag)
+	p.variant(tag, "string { encoding = UTF8; }", "", name)
+	p.add(step{kind: stepText, at: at, size: size, status: status})
+}
+
+// An Interner gives the stack of a field in a record its number. The record can be a short one, which has the number of another
+// table (Schema.StackNumber) in place of the frames.
+type Interner func(s *event.Schema, f *event.Field, rec []byte) uint32
+
+// encode appends the payload of a record.
+func (p *plan) encode(dst, rec []byte, stacks Interner) []byte {
+	for i := range p.steps {
+		s := &p.steps[i]
+		switch s.kind {
+		case stepMoves:
+			for _, m := range s.moves {
+				dst = append(dst, rec[m.from:m.from+m.n]...)
+			}
+		case stepStatic:
+			dst = append(dst, byte(s.elem))
+		case stepStack:
+			n := uint32(0)
+			if stacks != nil {
+				n = stacks(p.schema, s.field, rec)
+			}
+			dst = binary.LittleEndian.AppendUint32(dst, n)
+		default:
+			dst = s.encode(dst, rec, p.schema, stacks)
+		}
+	}
+	return dst
+}
+
+// encode appends a step with a status.
+func (s *step) encode(dst, rec []byte, schema *event.Schema, stacks Interner) []byte {
+	slot, tag := rec[s.at:s.at+s.size], event.OK
+	if s.status >= 0 {
+		tag = event.Status(rec[s.status])
+	}
+	var list []byte
+	if (s.kind == stepText || s.kind == stepList) && (tag == event.OK || tag == event.Truncated) {
+		var cut bool
+		if list, cut = counted(slot); cut {
+			tag = event.Truncated
+		}
+	}
+	if s.kind == stepText {
+		for i, c := range list {
+			if c == 0 { // the program wrote to the ring
+				list, tag = list[:i], event.Truncated
+				break
+			}
+		}
+	}
+	if int(tag) >= len(tagNames) {
+		tag = event.Unsupported // the program wrote to the ring
+	}
+	dst = append(dst, byte(tag))
+	switch tag {
+	case event.Unreadable:
+		return append(dst, rec[s.at:s.at+8]...)
+	case event.OK, event.Truncated:
+	default:
+		return dst
+	}
+	switch s.kind {
+	case stepTagged:
+		for _, m := range s.moves {
+			dst = append(dst, rec[m.from:m.from+m.n]...)
+		}
+	case stepText:
+		dst = append(append(dst, list...), 0)
+	case stepList:
+		n := len(list) / s.elem
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
+		dst = append(dst, list[:n*s.elem]...)
+	case stepCopied:
+		dst = append(dst, slot[:registersSize]...)
+		n := uint32(0)
+		if stacks != nil {
+			n = stacks(schema, s.field, rec)
+		}
+		dst = binary.LittleEndian.AppendUint32(dst, n)
+	}
+	return dst
+}
+
+// counted returns the bytes in a Counted slot, which the program can have written.
+func counted(slot []byte) (list []byte, cut bool) {
+	if len(slot) < countedHeader {
+		return nil, false
+	}
+	n, flags := binary.LittleEndian.Uint32(slot), binary.LittleEndian.Uint32(slot[4:])
+	slot = slot[countedHeader:]
+	return slot[:min(uint64(n), uint64(len(slot)))], flags&3 != 0
+}
+
+// input reads a payload of a file, which can have anything.
+type input struct {
+	b   []byte
+	bad bool
+}
+
+func (in *input) take(n int) []byte {
+	if n < 0 || n > len(in.b) {
+		in.bad, in.b = true, nil
+		return nil
+	}
+	x := in.b[:n]
+	in.b = in.b[n:]
+	return x
+}
+
+func (in *input) u8() byte {
+	if x := in.take(1); x != nil {
+		return x[0]
+	}
+	return 0
+}
+
+func (in *input) u32() uint32 {
+	if x := in.take(4); x != nil {
+		return binary.LittleEndian.Uint32(x)
+	}
+	return 0
+}
+
+func (in *input) u64() uint64 {
+	if x := in.take(8); x != nil {
+		return binary.LittleEndian.Uint64(x)
+	}
+	return 0
+}
+
+func (in *input) text() []byte {
+	for i, c := range in.b {
+		if c == 0 {
+			return in.take(i + 1)[:i]
+		}
+	}
+	in.take(len(in.b) + 1)
+	return nil
+}
+
+// decode makes the record of a payload: rec has its size, zeros behind the head, and room for the numbers of stacks behind it.
+// It returns what is behind the payload.
+func (p *plan) decode(rec, payload []byte) (rest []byte, ok bool) {
+	if p.plain {
+		if len(payload) < p.size {
+			return nil, false
+		}
+		copy(rec[p.from:p.from+p.size], payload)
+		return payload[p.size:], true
+	}
+	in := input{b: payload}
+	numbers := rec[p.schema.RecordSize:]
+	for i := range p.steps {
+		s := &p.steps[i]
+		switch s.kind {
+		case stepMoves:
+			for _, m := range s.moves {
+				copy(rec[m.from:m.from+m.n], in.take(m.n))
+			}
+		case stepStatic:
+			in.u8()
+		case stepStack:
+			binary.LittleEndian.PutUint32(numbers[4*s.stack:], in.u32())
+		default:
+			s.decode(&in, rec, numbers)
+		}
+		if in.bad {
+			return nil, false
+		}
+	}
+	return in.b, true
+}
+
+func (s *step) decode(in *input, rec, numbers []byte) {
+	slot, tag := rec[s.at:s.at+s.size], event.Status(in.u8())
+	if s.status >= 0 {
+		rec[s.status] = byte(tag)
+	}
+	flags := uint32(0)
+	switch tag {
+	case event.Unreadable:
+		copy(rec[s.at:s.at+8], in.take(8))
+		return
+	case event.Truncated:
+		flags = 1
+	case event.OK:
+	default:
+		return
+	}
+	switch s.kind {
+	case stepTagged:
+		for _, m := range s.moves {
+			copy(rec[m.from:m.from+m.n], in.take(m.n))
+		}
+	case stepText:
+		fillCounted(slot, in.text(), flags)
+	case stepList:
+		fillCounted(slot, in.take(int(min(uint64(in.u32())*uint64(s.elem), 1<<30))), flags)
+	case stepCopied:
+		copy(slot, in.take(registersSize))
+		binary.LittleEndian.PutUint32(numbers[4*s.stack:], in.u32())
+	}
+}
+
+// fillCounted makes a Counted slot.
+func fillCounted(slot, list []byte, flags uint32) {
+	if len(slot) < countedHeader {
+		return
+	}
+	n := copy(slot[countedHeader:], list)
+	binary.LittleEndian.PutUint32(slot, uint32(n))
+	binary.LittleEndian.PutUint32(slot[4:], flags)
+}
+
+// check reports whether all parts of a plan are in the records: a schema of a file can have any numbers.
+func (p *plan) check() error {
+	size := p.schema.RecordSize
+	inside := func(at, n int) bool { return at >= ring.RecHeader && n >= 0 && at <= size && n <= size-at }
+	for i := range p.steps {
+		s := &p.steps[i]
+		ok := s.kind == stepMoves || s.kind == stepStatic || inside(s.at, s.size)
+		for _, m := range s.moves {
+			ok = ok && inside(m.from, m.n)
+		}
+		if s.status >= 0 && (s.kind == stepTagged || s.kind == stepText || s.kind == stepList || s.kind == stepCopied) {
+			ok = ok && inside(s.status, 1) && inside(s.at, 8)
+		}
+		if s.kind == stepCopied {
+			ok = ok && s.size >= registersSize
+		}
+		if !ok {
+			return fmt.Errorf("ctf: a field of %s is outside its records of %d bytes", p.schema.Place, size)
+		}
+	}
+	return nil
+}

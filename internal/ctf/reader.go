@@ -1,0 +1,336 @@
+package ctf
+
+import (
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// The names of files in a trace.
+const (
+	MetadataFile = "metadata"
+	OwnDirectory = "jalon"
+	SchemasFile  = "schemas.json"
+	SummaryFile  = "summary.json"
+	InfoFile     = "info.json"
+	// ChunkPrefix begins the names of the directories of a trace that was rotated.
+	ChunkPrefix = "chunk-"
+	// CompressedSuffix ends the names of files of packets that are compressed by zstd.
+	CompressedSuffix = ".zst"
+)
+
+// Trace is a trace on disk that is read. Its methods are called from one goroutine; iterators are independent of each other.
+type Trace struct {
+	Dir     string
+	Info    FileInfo
+	Summary *Summary // nil: the recording has not ended in order
+	State   *States
+	// Damage has what could not be read: parts of packets behind the last whole one, damaged files.
+	Damage []string
+
+	chunks  []*chunk
+	streams []*streamFile
+	schemas map[*event.Schema]bool
+	closers []io.Closer
+}
+
+// chunk is one directory of a trace.
+type chunk struct {
+	dir   string
+	sites [classes][]*siteReader // by id
+	large [classes]bool
+}
+
+type siteReader struct {
+	schema *event.Schema
+	plan   *plan
+}
+
+// streamFile is a file of packets.
+type streamFile struct {
+	name    string
+	chunk   *chunk
+	file    packetSource
+	class   Class
+	number  uint64
+	cpu     int
+	packets []packet
+}
+
+// packetSource is where packets are read from.
+type packetSource interface {
+	io.ReaderAt
+	Size() int64
+}
+
+type packet struct {
+	at         int64
+	size       int // with its head
+	begin, end int64
+	lost       uint64
+	pid        int
+	seq        uint64
+}
+
+// Limits of what is read.
+const (
+	maxPacket  = 256 << 20
+	maxStreams = 1 << 16
+)
+
+// Open opens a trace: a directory that jalon record has made, or the parts of one that was rotated.
+func Open(dir string) (*Trace, error) {
+	t := &Trace{Dir: dir, State: newStates(), schemas: map[*event.Schema]bool{}}
+	dirs, err := chunksOf(dir)
+	if err != nil {
+		return nil, err
+	}
+	for _, d := range dirs {
+		if err := t.openChunk(d); err != nil {
+			t.Close()
+			return nil, err
+		}
+	}
+	if s, err := readSummary(dir); err == nil {
+		t.Summary = s
+	}
+	if err := t.readStates(); err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// chunksOf returns the directories of a trace, oldest first.
+func chunksOf(dir string) ([]string, error) {
+	if _, err := os.Stat(filepath.Join(dir, MetadataFile)); err == nil {
+		return []string{dir}, nil
+	}
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		return nil, err
+	}
+	var out []string
+	for _, e := range list {
+		if !strings.HasPrefix(e.Name(), ChunkPrefix) || !e.IsDir() {
+			continue
+		}
+		d := filepath.Join(dir, e.Name())
+		if _, err := os.Stat(filepath.Join(d, MetadataFile)); err == nil {
+			out = append(out, d)
+		}
+	}
+	if len(out) == 0 {
+		return nil, fmt.Errorf("%s is not a trace: it has no file %s (jalon record -o makes traces)", dir, MetadataFile)
+	}
+	slices.Sort(out)
+	return out, nil
+}
+
+func (t *Trace) openChunk(dir string) error {
+	c := &chunk{dir: dir}
+	if err := c.readInfo(t); err != nil {
+		return err
+	}
+	if err := c.readSchemas(t); err != nil {
+		return err
+	}
+	t.chunks = append(t.chunks, c)
+	plain := map[string]bool{}
+	for _, sub := range []string{"", OwnDirectory} {
+		list, err := os.ReadDir(filepath.Join(dir, sub))
+		if err != nil {
+			return err
+		}
+		for _, e := range list {
+			name := e.Name()
+			if !e.Type().IsRegular() || strings.HasPrefix(name, ".") || !isStream(name, sub != "") || plain[strings.TrimSuffix(name, CompressedSuffix)] {
+				continue
+			}
+			plain[name] = true
+			if len(t.streams) >= maxStreams {
+				return fmt.Errorf("%s has more than %d streams", dir, maxStreams)
+			}
+			if err := t.openStream(c, filepath.Join(dir, sub, name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// isStream reports whether a file has packets. Those that are compressed are with jalon's own files, where other viewers do not look.
+func isStream(name string, compressed bool) bool {
+	base, zst := strings.CutSuffix(name, CompressedSuffix)
+	class, _, _ := strings.Cut(base, "-")
+	return zst == compressed && slices.Contains(classNames[:], class)
+}
+
+func (t *Trace) openStream(c *chunk, name string) error {
+	s := &streamFile{name: name, chunk: c}
+	src, closer, err := openPackets(name)
+	if err != nil {
+		return err
+	}
+	if closer != nil {
+		t.closers = append(t.closers, closer)
+	}
+	s.file = src
+	if why := s.index(t.Info.UUID); why != "" {
+		t.Damage = append(t.Damage, fmt.Sprintf("%s: %s", name, why))
+	}
+	if len(s.packets) > 0 {
+		t.streams = append(t.streams, s)
+	}
+	return nil
+}
+
+// openRegular opens a file of a trace, which somebody else may have made: only a regular file.
+func openRegular(name string) (*os.File, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	st, err := f.Stat()
+	if err == nil && !st.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		_ = f.Close()
+		return nil, err
+	}
+	return f, nil
+}
+
+// index reads the heads of the packets. It returns why it ended before the end of the file, or "".
+func (s *streamFile) index(uuid [16]byte) string {
+	var head [packetHead]byte
+	size := s.file.Size()
+	last := int64(-1)
+	for at := int64(0); at < size; {
+		n, err := s.file.ReadAt(head[:], at)
+		if n < packetHead {
+			if err == nil || errors.Is(err, io.EOF) {
+				return fmt.Sprintf("%d bytes at the end are a part of a packet", size-at)
+			}
+			return err.Error()
+		}
+		p, class, number, cpu, why := parseHead(head[:], uuid)
+		if why != "" {
+			return fmt.Sprintf("at %d: %s", at, why)
+		}
+		if int64(p.size) > size-at {
+			return fmt.Sprintf("%d bytes at the end are a part of a packet of %d", size-at, p.size)
+		}
+		if len(s.packets) == 0 {
+			s.class, s.number, s.cpu = class, number, cpu
+		} else if class != s.class || number != s.number {
+			return fmt.Sprintf("at %d: a packet of another stream", at)
+		}
+		if p.begin < last {
+			return fmt.Sprintf("at %d: a packet begins before the one before it ends", at)
+		}
+		p.at, last = at, p.end
+		s.packets = append(s.packets, p)
+		at += int64(p.size)
+	}
+	return ""
+}
+
+func parseHead(b []byte, uuid [16]byte) (p packet, class Class, number uint64, cpu int, why string) {
+	u64 := func(off int) uint64 { return binary.LittleEndian.Uint64(b[off:]) }
+	content, size := u64(packetContent), u64(packetSize)
+	p = packet{
+		begin: int64(u64(packetBegin)), end: int64(u64(packetEnd)), lost: u64(packetLost), seq: u64(packetNumber),
+		pid: int(int32(binary.LittleEndian.Uint32(b[packetPid:]))),
+	}
+	class = Class(binary.LittleEndian.Uint32(b[packetClass:]))
+	switch {
+	case binary.LittleEndian.Uint32(b) != magic:
+		why = "this is not a packet"
+	case [16]byte(b[packetUUID:packetUUID+16]) != uuid:
+		why = "a packet of another trace"
+	case class >= classes:
+		why = fmt.Sprintf("a stream of an unknown class %d", class)
+	case content != size || size&7 != 0 || size < 8*packetHead || size > 8*maxPacket:
+		why = fmt.Sprintf("a packet cannot have %d bits", size)
+	case p.begin < 0 || p.end < p.begin:
+		why = "the times of a packet are not possible"
+	}
+	p.size = int(size / 8)
+	return p, class, u64(packetStream), int(binary.LittleEndian.Uint32(b[packetCPU:])), why
+}
+
+// Close closes the files.
+func (t *Trace) Close() {
+	for _, c := range t.closers {
+		_ = c.Close()
+	}
+	t.closers = nil
+}
+
+// Schemas are the schemas of all sites, in the order of their places in the recording.
+func (t *Trace) Schemas() (list []*event.Schema) {
+	for _, c := range t.chunks {
+		for class := range c.sites {
+			for _, x := range c.sites[class] {
+				if x != nil && t.schemas[x.schema] {
+					list = append(list, x.schema)
+				}
+			}
+		}
+	}
+	return list
+}
+
+// Span are the times of the first and the last event, CLOCK_MONOTONIC in nanoseconds; ok: there are events.
+func (t *Trace) Span() (first, last int64, ok bool) {
+	for _, s := range t.streams {
+		if s.class == State {
+			continue
+		}
+		b, e := s.packets[0].begin, s.packets[len(s.packets)-1].end
+		if !ok || b < first {
+			first = b
+		}
+		if !ok || e > last {
+			last = e
+		}
+		ok = true
+	}
+	return first, last, ok
+}
+
+// Lost is how many hits had no room in a ring, as far as packets have it.
+func (t *Trace) Lost() (n uint64) {
+	newest := map[[2]uint64]uint64{}
+	for _, s := range t.streams {
+		k := [2]uint64{uint64(s.class), s.number}
+		for i := range s.packets {
+			newest[k] = max(newest[k], s.packets[i].lost)
+		}
+	}
+	for _, lost := range newest {
+		n += lost
+	}
+	return n
+}
+
+// Packets is the number of packets, Bytes that of their bytes.
+func (t *Trace) Packets() (n int, bytes int64) {
+	for _, s := range t.streams {
+		n += len(s.packets)
+		for i := range s.packets {
+			bytes += int64(s.packets[i].size)
+		}
+	}
+	return n, bytes
+}

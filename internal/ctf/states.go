@@ -1,0 +1,142 @@
+package ctf
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+)
+
+// States is what the state stream of a trace has.
+type States struct {
+	Processes []StateProcess
+	Mappings  []Mapping
+	Files     []OpenFile
+	CPUs      []CPU
+	// Dumped: a state dump was completed; Unread is how many things it could not read.
+	Dumped bool
+	Unread uint32
+
+	threads map[int][]Thread // by tid, in order of Since
+	stacks  map[uint32][]debuginfo.Frame
+}
+
+func newStates() *States {
+	return &States{threads: map[int][]Thread{}, stacks: map[uint32][]debuginfo.Frame{}}
+}
+
+// Frames returns the frames of a stack, innermost first; nil if it is not known. They must not be changed.
+func (s *States) Frames(number uint32) []debuginfo.Frame { return s.stacks[number] }
+
+// Threads returns the threads that events are from, or that a state dump has, each with its names.
+func (s *States) Threads() map[int][]Thread { return s.threads }
+
+// Name returns the name of a thread at a time, "" if it is not known.
+func (s *States) Name(tid int, at int64) string {
+	list := s.threads[tid]
+	i, ok := slices.BinarySearchFunc(list, at, func(t Thread, at int64) int { return cmp.Compare(t.Since, at) })
+	switch {
+	case len(list) == 0:
+		return ""
+	case ok:
+		for i+1 < len(list) && list[i+1].Since == at {
+			i++
+		}
+		return list[i].Name
+	case i == 0:
+		return list[0].Name
+	}
+	return list[i-1].Name
+}
+
+// readStates reads the state streams whole: they are small.
+func (t *Trace) readStates() error {
+	for _, s := range t.streams {
+		if s.class != State {
+			continue
+		}
+		for i := range s.packets {
+			b := make([]byte, s.packets[i].size)
+			if _, err := s.file.ReadAt(b, s.packets[i].at); err != nil {
+				return fmt.Errorf("%s: %w", s.name, err)
+			}
+			if !t.State.packet(b[packetHead:], uint64(s.packets[i].begin)) {
+				t.Damage = append(t.Damage, fmt.Sprintf("%s: packet %d has an event that cannot be", s.name, i))
+				break
+			}
+		}
+	}
+	for tid, list := range t.State.threads {
+		slices.SortStableFunc(list, func(a, b Thread) int { return cmp.Compare(a.Since, b.Since) })
+		t.State.threads[tid] = slices.CompactFunc(list, func(a, b Thread) bool { return a.Name == b.Name && a.Pid == b.Pid })
+	}
+	return nil
+}
+
+// packet reads a packet of the state stream.
+func (s *States) packet(b []byte, time uint64) bool {
+	in := input{b: b}
+	for len(in.b) > 0 {
+		word := in.u32()
+		id := word & (1<<compactIDs - 1)
+		if id == 1<<compactIDs-1 { // extended: the byte of the id, a u32 and a u64
+			in.b = b[len(b)-len(in.b)-3:]
+			id, time = in.u32(), in.u64()
+		} else {
+			time = wrap(time, uint64(word>>compactIDs), compactTime)
+		}
+		if in.bad || !s.event(id, int64(time), &in) || in.bad {
+			return false
+		}
+	}
+	return true
+}
+
+// wrap is the time behind a time of which the low bits are known.
+func wrap(last, low uint64, bits uint) uint64 {
+	mask := uint64(1)<<bits - 1
+	return last + (low-last)&mask
+}
+
+func (in *input) i32() int { return int(int32(in.u32())) }
+
+func (in *input) str() string { return string(in.text()) }
+
+func (s *States) event(id uint32, now int64, in *input) bool {
+	switch id {
+	case stateThread:
+		t := Thread{Since: int64(in.u64()), Tid: in.i32(), Pid: in.i32(), Name: in.str()}
+		s.threads[t.Tid] = append(s.threads[t.Tid], t)
+	case stateStack:
+		number, n := in.u32(), in.u32()
+		if uint64(n)*25 > uint64(len(in.b)) {
+			return false
+		}
+		frames := make([]debuginfo.Frame, 0, n)
+		for range n {
+			f := debuginfo.Frame{PC: in.u64(), Offset: in.u64(), Line: int(in.u32()), Inlined: in.u8() != 0}
+			f.Function, f.File, f.Module, f.Cut = in.str(), in.str(), in.str(), in.str()
+			frames = append(frames, f)
+		}
+		s.stacks[number] = frames
+	case stateBegin:
+		s.Processes, s.Mappings, s.Files, s.CPUs, s.Dumped = nil, nil, nil, nil, false
+	case stateEnd:
+		s.Dumped, s.Unread = true, in.u32()
+	case stateProcess:
+		s.Processes = append(s.Processes, StateProcess{Pid: in.i32(), Parent: in.i32(), UID: in.u32(), Name: in.str(), Program: in.str(), Command: in.str()})
+	case stateMapping:
+		s.Mappings = append(s.Mappings, Mapping{Pid: in.i32(), Start: in.u64(), End: in.u64(), Offset: in.u64(), Path: in.str(), BuildID: in.str()})
+	case stateFile:
+		s.Files = append(s.Files, OpenFile{Pid: in.i32(), FD: in.i32(), Path: in.str()})
+	case stateCPU:
+		s.CPUs = append(s.CPUs, CPU{in.i32(), in.i32(), in.i32(), in.i32()})
+	case stateTask:
+		t := Thread{Since: now, Pid: in.i32(), Tid: in.i32(), Name: in.str()}
+		s.threads[t.Tid] = append(s.threads[t.Tid], t)
+	default:
+		return false
+	}
+	return true
+}

@@ -1,0 +1,65 @@
+package drain
+
+import (
+	"encoding/binary"
+	"errors"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Recorder is a Sink that gets the events of each ring by themselves, in the order of the ring: they are not merged.
+type Recorder interface {
+	Sink
+	// Ring says which ring the next events are from.
+	Ring(r RingState) error
+	// Full reports whether it should not be given more events now. They stay in the rings.
+	Full() bool
+}
+
+// RingState is a ring that is read.
+type RingState struct {
+	Kernel bool
+	Ring   int // its number in its engine
+	CPU    int
+	Pid    int    // of the process; 0 for the kernel engine
+	Lost   uint64 // hits that have found it full so far
+}
+
+// record passes the records of d.buf, which have just been read from a ring, to the recorder.
+func (d *Drain) record(src *Source, cpu int) error {
+	if err := d.clock.Refresh(); err != nil {
+		return err
+	}
+	if err := d.recorder.Ring(src.ringState(cpu)); err != nil {
+		return err
+	}
+	for data := d.buf; len(data) >= ring.RecHeader; {
+		n := int(binary.LittleEndian.Uint32(data[ring.RecSize:]))
+		if n < ring.RecHeader || n > len(data) {
+			break
+		}
+		r := event.Record{CPU: src.first + cpu, TSC: binary.LittleEndian.Uint64(data[ring.RecTSC:]), Data: data[:n:n]}
+		if err := d.show(r); err != nil && !(d.ending && errors.Is(err, ErrEnough)) {
+			return err
+		}
+		data = data[n:]
+	}
+	return nil
+}
+
+func (src *Source) ringState(cpu int) RingState {
+	return RingState{Kernel: src.Kernel, Ring: cpu, CPU: src.mem.CPU(cpu), Pid: src.decoder.Pid, Lost: src.mem.Dropped(cpu)}
+}
+
+// recordLosses passes the final counts of hits that found the rings full.
+func (d *Drain) recordLosses() error {
+	for _, src := range d.sources {
+		for cpu := range src.reader.Rings() {
+			if err := d.recorder.Ring(src.ringState(cpu)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}

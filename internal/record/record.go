@@ -1,0 +1,331 @@
+package record
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"sync/atomic"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// Options configure a recording.
+type Options struct {
+	Dir     string // is created
+	Version string // of jalon
+	Command []string
+	Pid     int
+	Args    []string // of jalon
+
+	// Size and Every end a chunk, and Keep is how many chunks are kept; 0: no limit. With one of Size and Every the trace is a directory
+	// of chunks.
+	Size  int64
+	Every time.Duration
+	Keep  int
+	// Compress: chunks that are complete are compressed.
+	Compress bool
+
+	// Warn receives warnings; it may be nil. Any goroutine calls it.
+	Warn func(string)
+}
+
+// rotates reports whether the trace consists of chunks.
+func (o *Options) rotates() bool { return o.Size > 0 || o.Every > 0 }
+
+// Session is what a Recorder needs of the session.
+type Session struct {
+	WallOffset int64
+	// Unwind returns the frames of a stack.
+	Unwind func(*event.Event, *event.Value) []debuginfo.Frame
+	// Sites returns how many sites there are.
+	Sites func() int
+}
+
+// Recorder is the sink of a session that records: a drain.Recorder.
+type Recorder struct {
+	opt  Options
+	s    Session
+	uuid [16]byte
+	out  *writer
+	info ctf.FileInfo
+
+	schemas ctf.Schemas
+	sites   map[*event.Schema]*site
+	changed bool // there are schemas that the metadata does not have
+	large   bool
+	streams [2][]*stream // by class and ring
+	now     *stream      // of the events that come
+	state   *ctf.Stream
+	stacks  stacks
+	threads map[int]threadName
+	last    threadName // that was written or found last
+
+	flushed  time.Time
+	begun    time.Time // of the chunk
+	chunk    int
+	events   atomic.Uint64
+	lost     atomic.Uint64
+	final    *ctf.Summary
+	finished bool
+}
+
+// stream is the stream of a ring.
+type stream struct {
+	*ctf.Stream
+	class ctf.Class
+	name  string
+	lost  uint64
+	said  uint64 // of lost, in a packet
+	state drain.RingState
+}
+
+// site is a site with events.
+type site struct {
+	*ctf.Site
+	schema   *event.Schema // as the trace has it
+	recorded uint64
+}
+
+// threadName is the name that a thread has at present.
+type threadName struct {
+	tid, pid int
+	name     string
+}
+
+// flushEvery is how long an event may wait in memory, as long as the disk keeps up.
+const flushEvery = 500 * time.Millisecond
+
+// manySites is how many sites compact event heads have ids for.
+const manySites = 30
+
+// Create makes the directory of a trace. It fails if there is something of that name.
+func Create(opt Options) (*Recorder, error) {
+	r := &Recorder{opt: opt, schemas: ctf.Schemas{}, sites: map[*event.Schema]*site{}, threads: map[int]threadName{}}
+	if _, err := rand.Read(r.uuid[:]); err != nil {
+		return nil, err
+	}
+	r.uuid[6], r.uuid[8] = r.uuid[6]&0x0f|0x40, r.uuid[8]&0x3f|0x80 // RFC 9562, version 4
+	out, err := newWriter(&r.opt)
+	if err != nil {
+		return nil, err
+	}
+	r.out = out
+	return r, nil
+}
+
+// Begin gives the recorder its session, before the first event.
+func (r *Recorder) Begin(s Session) {
+	r.s = s
+	var u unix.Utsname
+	_ = unix.Uname(&u) // EFAULT only
+	r.info = ctf.FileInfo{
+		UUID: r.uuid, Jalon: r.opt.Version, Host: unix.ByteSliceToString(u.Nodename[:]), Kernel: unix.ByteSliceToString(u.Release[:]),
+		Machine: unix.ByteSliceToString(u.Machine[:]), Started: time.Now(), WallOffset: s.WallOffset,
+		Pid: r.opt.Pid, Command: r.opt.Command, Args: r.opt.Args,
+	}
+	r.begun, r.flushed = time.Now(), time.Now()
+}
+
+// Ring implements drain.Recorder.
+func (r *Recorder) Ring(x drain.RingState) error {
+	class := ctf.Process
+	if x.Kernel {
+		class = ctf.Kernel
+	}
+	list := &r.streams[class]
+	for len(*list) <= x.Ring {
+		*list = append(*list, nil)
+	}
+	s := (*list)[x.Ring]
+	if s == nil {
+		if r.state == nil {
+			r.begin()
+		}
+		s = &stream{Stream: ctf.NewStream(r.uuid, class, uint64(x.Ring), x.CPU, x.Pid, r.large), class: class, name: fmt.Sprintf("%v-%d", class, x.Ring)}
+		(*list)[x.Ring] = s
+	}
+	s.state = x
+	if x.Lost > s.lost {
+		r.lost.Add(x.Lost - s.lost)
+		s.lost = x.Lost
+	}
+	r.now = s
+	return r.out.err()
+}
+
+// begin decides on the form of the trace, at its first ring.
+func (r *Recorder) begin() {
+	r.large = r.s.Sites != nil && r.s.Sites() > manySites
+	if r.large {
+		r.info.Large = []string{ctf.Process.String(), ctf.Kernel.String()}
+	}
+	r.state = ctf.NewStream(r.uuid, ctf.State, 0, 0, r.opt.Pid, false)
+	r.changed = true
+}
+
+// Full implements drain.Recorder.
+func (r *Recorder) Full() bool { return r.out.full() }
+
+// Event implements drain.Sink.
+func (r *Recorder) Event(ev *event.Event) error {
+	x := r.sites[ev.Schema]
+	if x == nil {
+		var err error
+		if x, err = r.addSite(ev.Schema); err != nil {
+			return err
+		}
+	}
+	if r.last.tid != ev.Tid || r.last.name != ev.Comm || r.last.pid != ev.Pid {
+		r.thread(ev)
+	}
+	x.recorded++
+	r.events.Add(1)
+	r.stacks.ev = ev
+	s := r.now
+	s.Event(x.Site, ev.TimeNS, ev.Pid, ev.Tid, ev.Raw, r.intern)
+	if s.Full() {
+		return r.take(s)
+	}
+	return nil
+}
+
+// addSite gives a schema its id in the trace. Ids in the rings are used again when a library was unloaded.
+func (r *Recorder) addSite(s *event.Schema) (*site, error) {
+	own := *s
+	own.SiteID = uint32(len(r.schemas[r.now.class]))
+	own.Elapsed, own.ShortSize, own.StackNumber = nil, 0, 0 // its events have the values
+	x, err := ctf.NewSite(&own)
+	if err != nil {
+		return nil, err
+	}
+	r.schemas[r.now.class] = append(r.schemas[r.now.class], &own)
+	r.sites[s], r.changed = &site{Site: x, schema: &own}, true
+	return r.sites[s], nil
+}
+
+// thread notes the name of an event's thread.
+func (r *Recorder) thread(ev *event.Event) {
+	n := threadName{ev.Tid, ev.Pid, ev.Comm}
+	r.last = n
+	if old, ok := r.threads[n.tid]; ok && old == n {
+		return
+	}
+	r.threads[n.tid] = n
+	r.state.Thread(event.Monotonic(), ctf.Thread{Since: ev.TimeNS, Pid: n.pid, Tid: n.tid, Name: n.name})
+}
+
+// take passes the packet of a stream to the writer, behind what it refers to.
+func (r *Recorder) take(s *stream) error {
+	if err := r.describe(); err != nil {
+		return err
+	}
+	s.said = s.lost
+	r.out.packet(s.name, s.Take(s.lost))
+	if r.opt.Size > 0 && r.out.queued() >= r.opt.Size {
+		return r.rotate()
+	}
+	return r.out.err()
+}
+
+// describe writes the metadata if it has changed, and the state so far.
+func (r *Recorder) describe() error {
+	if r.changed {
+		if err := r.writeMetadata(); err != nil {
+			return err
+		}
+		r.changed = false
+	}
+	if !r.state.Empty() {
+		r.out.packet(ctf.State.String(), r.state.Take(0))
+	}
+	return nil
+}
+
+// Flush implements drain.Sink: events go to the disk from time to time, however few they are.
+func (r *Recorder) Flush() error {
+	if now := time.Now(); now.Sub(r.flushed) >= flushEvery && !r.Full() {
+		r.flushed = now
+		if err := r.flush(); err != nil {
+			return err
+		}
+		if r.opt.Every > 0 && now.Sub(r.begun) >= r.opt.Every && r.out.queued() > 0 {
+			return r.rotate()
+		}
+	}
+	return r.out.err()
+}
+
+func (r *Recorder) flush() error {
+	if r.state == nil {
+		return r.out.err()
+	}
+	for class := range r.streams {
+		for _, s := range r.streams[class] {
+			if s == nil || s.Empty() {
+				continue
+			}
+			if err := r.take(s); err != nil {
+				return err
+			}
+		}
+	}
+	return r.describe()
+}
+
+// End implements drain.Ender: all events have been recorded.
+func (r *Recorder) End() error {
+	if r.state == nil {
+		r.begin()
+	}
+	err := r.flush()
+	for class := range r.streams {
+		for _, s := range r.streams[class] {
+			if s != nil && s.lost > s.said && err == nil {
+				s.Mark(event.Monotonic()) // a packet without events has the rest of the losses
+				err = r.take(s)
+			}
+		}
+	}
+	return err
+}
+
+// Finish ends the recording. sum is how the trace ended.
+func (r *Recorder) Finish(sum *ctf.Summary) error {
+	if r.finished {
+		return nil
+	}
+	r.finished = true
+	if sum != nil {
+		sum.Events, sum.Lost = r.events.Load(), r.lost.Load()
+	}
+	return r.out.finish(sum)
+}
+
+// Discard ends a recording that has no events, and removes its directory.
+func (r *Recorder) Discard() {
+	_ = r.Finish(nil)
+	if r.events.Load() == 0 {
+		_ = os.RemoveAll(r.opt.Dir)
+	}
+}
+
+// Status is how far a recording is.
+type Status struct {
+	Events, Lost uint64
+	Bytes        int64 // that were written
+	Waiting      int64 // bytes that wait to be written
+	Chunks       int
+}
+
+// Status returns how far the recording is. Any goroutine may call it.
+func (r *Recorder) Status() Status {
+	st := r.out.status()
+	st.Events, st.Lost = r.events.Load(), r.lost.Load()
+	return st
+}

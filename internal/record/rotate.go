@@ -1,0 +1,33 @@
+package record
+
+import (
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// rotate ends the chunk and begins the next one. Each chunk is a trace of its own: names of threads are written again, and stacks are
+// when they come again.
+func (r *Recorder) rotate() error {
+	for class := range r.streams {
+		for _, s := range r.streams[class] {
+			if s != nil && !s.Empty() {
+				s.said = s.lost
+				r.out.packet(s.name, s.Take(s.lost))
+			}
+		}
+	}
+	if !r.state.Empty() {
+		r.out.packet(ctf.State.String(), r.state.Take(0))
+	}
+	r.out.rotate()
+	r.chunk++
+	r.begun, r.changed = time.Now(), true
+	r.stacks.known, r.stacks.bytes = nil, 0
+	now := event.Monotonic()
+	for _, t := range r.threads {
+		r.state.Thread(now, ctf.Thread{Since: now, Pid: t.pid, Tid: t.tid, Name: t.name})
+	}
+	return r.out.err()
+}

@@ -1,0 +1,385 @@
+package record
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+)
+
+// writer writes what a Recorder gives it, on a goroutine of its own, in its order.
+type writer struct {
+	opt  *Options
+	root *os.Root // of the trace
+
+	mu      sync.Mutex
+	change  sync.Cond // of list, ended or waiting
+	list    []message
+	free    [][]byte
+	waiting int64 // bytes in list
+	total   int64 // bytes of the chunk that were put in list
+	bytes   int64 // that were written
+	chunks  int
+	failed  error
+	ended   bool
+	done    chan struct{}
+
+	// Of the goroutine:
+	dir     *os.Root // of the chunk
+	name    string   // of the chunk
+	files   map[string]*output
+	old     []string // chunks that are complete
+	removed uint64
+	squeeze *compressor
+}
+
+// message is something to do.
+type message struct {
+	stream string // a packet for this file
+	packet []byte
+	files  []file // to replace
+	rotate bool
+}
+
+// file is a small file that is written whole.
+type file struct {
+	name string
+	data []byte
+}
+
+// output is a file of packets.
+type output struct {
+	f    *os.File
+	size int64
+}
+
+// mostWaiting bounds the memory of what waits to be written. Beyond it events stay in the rings.
+const mostWaiting = 64 << 20
+
+// ErrFull says that the disk is full.
+var ErrFull = errors.New("the disk is full")
+
+func newWriter(opt *Options) (*writer, error) {
+	if err := os.Mkdir(opt.Dir, 0o700); err != nil {
+		if errors.Is(err, os.ErrExist) {
+			return nil, fmt.Errorf("%s is there already: a trace is recorded to a new directory (%w)", opt.Dir, os.ErrExist)
+		}
+		return nil, err
+	}
+	root, err := openOwn(opt.Dir)
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{opt: opt, root: root, done: make(chan struct{}), files: map[string]*output{}}
+	w.change.L = &w.mu
+	if opt.Compress {
+		w.squeeze = newCompressor(opt)
+	}
+	if err := w.beginChunk(); err != nil {
+		return nil, err
+	}
+	go w.run()
+	return w, nil
+}
+
+// openOwn opens a directory that was just made. In a directory where others may write, another may be there now.
+func openOwn(dir string) (*os.Root, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	f, err := root.Open(".")
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	var st unix.Stat_t
+	err = unix.Fstat(int(f.Fd()), &st)
+	_ = f.Close()
+	if err == nil && (st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0) {
+		err = fmt.Errorf("%s was replaced by another user", filepath.Clean(dir))
+	}
+	if err != nil {
+		return nil, errors.Join(err, root.Close())
+	}
+	return root, nil
+}
+
+// beginChunk makes the directory of the next chunk.
+func (w *writer) beginChunk() error {
+	w.dir, w.name = w.root, "."
+	if w.opt.rotates() {
+		w.name = fmt.Sprintf("%s%06d", ctf.ChunkPrefix, w.chunks)
+		if err := w.root.Mkdir(w.name, 0o700); err != nil {
+			return err
+		}
+		dir, err := w.root.OpenRoot(w.name)
+		if err != nil {
+			return err
+		}
+		w.dir = dir
+	}
+	w.mu.Lock()
+	w.chunks++
+	w.mu.Unlock()
+	return w.dir.Mkdir(ctf.OwnDirectory, 0o700)
+}
+
+// put gives the goroutine something to do.
+func (w *writer) put(m message) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.list = append(w.list, m)
+	w.waiting += int64(len(m.packet))
+	w.total += int64(len(m.packet))
+	if m.rotate {
+		w.total = 0
+	}
+	w.change.Signal()
+}
+
+// packet writes a copy of a packet to the end of a file.
+func (w *writer) packet(stream string, packet []byte) {
+	w.mu.Lock()
+	var b []byte
+	if last := len(w.free) - 1; last >= 0 {
+		b, w.free = w.free[last], w.free[:last]
+	}
+	w.mu.Unlock()
+	w.put(message{stream: stream, packet: append(b[:0], packet...)})
+}
+
+// describe replaces small files.
+func (w *writer) describe(files []file) { w.put(message{files: files}) }
+
+// rotate ends the chunk.
+func (w *writer) rotate() { w.put(message{rotate: true}) }
+
+// queued is how many bytes of packets the chunk has got.
+func (w *writer) queued() int64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.total
+}
+
+func (w *writer) full() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiting >= mostWaiting && w.failed == nil
+}
+
+// err is why nothing is written any more.
+func (w *writer) err() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.failed
+}
+
+func (w *writer) status() Status {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return Status{Bytes: w.bytes, Waiting: w.waiting, Chunks: w.chunks}
+}
+
+func (w *writer) run() {
+	defer close(w.done)
+	for {
+		w.mu.Lock()
+		for len(w.list) == 0 && !w.ended {
+			w.change.Wait()
+		}
+		list := w.list
+		w.list = nil
+		failed := w.failed
+		w.mu.Unlock()
+		if len(list) == 0 {
+			return
+		}
+		for _, m := range list {
+			if failed == nil {
+				failed = w.do(m)
+			}
+			w.did(m, failed)
+		}
+	}
+}
+
+// did notes that something is done, or was left out because of a failure.
+func (w *writer) did(m message, failed error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.waiting -= int64(len(m.packet))
+	if failed == nil {
+		w.bytes += int64(len(m.packet))
+	}
+	w.failed = failed
+	if m.packet != nil && len(w.free) < 64 {
+		w.free = append(w.free, m.packet)
+	}
+	w.change.Signal()
+}
+
+func (w *writer) do(m message) error {
+	switch {
+	case m.rotate:
+		return w.endChunk()
+	case m.files != nil:
+		for _, f := range m.files {
+			if err := w.replace(w.dir, f); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	return w.append(m.stream, m.packet)
+}
+
+// replace writes a small file in place of the old one: at any time one of them is there, whole.
+func (w *writer) replace(dir *os.Root, f file) error {
+	return w.making(f.name, func() error {
+		name := filepath.Join(filepath.Dir(f.name), "."+filepath.Base(f.name)+".new")
+		out, err := dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		if err != nil {
+			return err
+		}
+		_, err = out.Write(f.data)
+		if cerr := out.Close(); err == nil {
+			err = cerr
+		}
+		if err == nil {
+			err = dir.Rename(name, f.name)
+		}
+		if err != nil {
+			_ = dir.Remove(name)
+		}
+		return err
+	})
+}
+
+// append writes a packet to the end of a file, or nothing of it.
+func (w *writer) append(name string, packet []byte) error {
+	o := w.files[name]
+	if o == nil {
+		var f *os.File
+		err := w.making(name, func() (err error) {
+			f, err = w.dir.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL|os.O_APPEND, 0o600)
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		o = &output{f: f}
+		w.files[name] = o
+	}
+	return w.making(name, func() error {
+		if _, err := o.f.Write(packet); err != nil {
+			return errors.Join(err, o.f.Truncate(o.size))
+		}
+		o.size += int64(len(packet))
+		return nil
+	})
+}
+
+// making does something that may find the disk full. Then the oldest chunk is removed, if the user keeps a number of them, and it is
+// tried again.
+func (w *writer) making(name string, do func() error) error {
+	for {
+		err := do()
+		full := errors.Is(err, unix.ENOSPC) || errors.Is(err, unix.EDQUOT)
+		switch {
+		case err == nil:
+			return nil
+		case full && w.opt.Keep > 0 && len(w.old) > 0:
+			w.warn(fmt.Sprintf("the disk is full: %s is removed", filepath.Join(w.opt.Dir, w.old[0])))
+			if err := w.removeOldest(); err != nil {
+				return err
+			}
+			continue
+		case full:
+			return fmt.Errorf("%w: what was recorded before is whole in %s", ErrFull, w.opt.Dir)
+		}
+		return fmt.Errorf("writing %s: %w", filepath.Join(w.opt.Dir, w.name, name), err)
+	}
+}
+
+func (w *writer) warn(text string) {
+	if w.opt.Warn != nil {
+		w.opt.Warn(text)
+	}
+}
+
+func (w *writer) removeOldest() error {
+	name := w.old[0]
+	w.old = w.old[1:]
+	w.removed++
+	if w.squeeze != nil {
+		w.squeeze.forget(name)
+	}
+	return w.root.RemoveAll(name)
+}
+
+// endChunk closes the files of a chunk and begins the next one.
+func (w *writer) endChunk() error {
+	err := w.closeFiles()
+	if w.dir != w.root {
+		err = errors.Join(err, w.dir.Close())
+	}
+	if err != nil {
+		return err
+	}
+	w.old = append(w.old, w.name)
+	if w.squeeze != nil {
+		w.squeeze.add(w.root, w.name)
+	}
+	for w.opt.Keep > 0 && len(w.old) >= w.opt.Keep { // with the one that begins
+		if err := w.removeOldest(); err != nil {
+			return err
+		}
+	}
+	return w.making("", w.beginChunk)
+}
+
+func (w *writer) closeFiles() (err error) {
+	for name, o := range w.files {
+		err = errors.Join(err, o.f.Close())
+		delete(w.files, name)
+	}
+	return err
+}
+
+// finish writes what waits and the summary, and ends the goroutine.
+func (w *writer) finish(sum *ctf.Summary) error {
+	w.mu.Lock()
+	w.ended = true
+	w.change.Signal()
+	w.mu.Unlock()
+	<-w.done
+	err := w.failed
+	if cerr := w.closeFiles(); err == nil {
+		err = cerr
+	}
+	if w.squeeze != nil {
+		if w.opt.rotates() && err == nil {
+			w.squeeze.add(w.root, w.name)
+		}
+		w.squeeze.finish()
+	}
+	if sum != nil {
+		sum.Bytes, sum.Removed = uint64(w.bytes), w.removed
+		if err != nil {
+			sum.Stopped = err.Error()
+		}
+		if werr := w.writeSummary(sum); err == nil {
+			err = werr
+		}
+	}
+	if w.dir != w.root {
+		_ = w.dir.Close()
+	}
+	_ = w.root.Close()
+	return err
+}

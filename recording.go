@@ -1,0 +1,96 @@
+package jalon
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/drain"
+	"github.com/jalon-trace/jalon/internal/record"
+	"github.com/jalon-trace/jalon/internal/session"
+)
+
+// RecordOptions configure [Record].
+type RecordOptions struct {
+	// Size and Rotate end a part of the trace, and Keep is how many parts are kept; 0: no limit. With one of Size and Rotate the
+	// trace is a directory of parts, each of which is a trace.
+	Size   int64
+	Rotate time.Duration
+	Keep   int
+	// Compress: parts that are complete are compressed (zstd). This package reads them, other viewers of CTF do not.
+	Compress bool
+
+	// Version, Command, Pid and Args describe the recording in the trace.
+	Version       string
+	Command, Args []string
+	Pid           int
+
+	// Warn receives warnings for the user, on any goroutine; it may be nil.
+	Warn func(text string)
+}
+
+// Recording is an [Output] that writes the events to a directory, as a CTF trace (version 1.8): viewers such as babeltrace2 and Trace
+// Compass read it, and [OpenRecording]. It does not need the events' order, and decodes nothing, so it keeps up with many more events
+// than other outputs. A disk that is full ends the trace with an error; what was recorded before is whole.
+type Recording struct {
+	dir string
+	r   *record.Recorder
+}
+
+// Record makes the directory of a trace, with mode 0700. It fails if there is something of that name. The caller calls Finish when the
+// trace is over, or Discard if it has not begun.
+func Record(dir string, opt RecordOptions) (*Recording, error) {
+	r, err := record.Create(record.Options{
+		Dir: dir, Version: opt.Version, Command: opt.Command, Args: opt.Args, Pid: opt.Pid,
+		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Warn: opt.Warn,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return &Recording{dir, r}, nil
+}
+
+// Dir is the directory of the trace.
+func (r *Recording) Dir() string { return r.dir }
+
+func (r *Recording) sink(s *session.Session) drain.Sink {
+	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Unwind: s.Unwind, Sites: s.Sites})
+	return r.r
+}
+
+// RecordStatus is how far a recording is.
+type RecordStatus struct {
+	Events, Lost uint64
+	Bytes        int64
+	Parts        int
+}
+
+// Status returns how far the recording is. Any goroutine may call it.
+func (r *Recording) Status() RecordStatus {
+	st := r.r.Status()
+	return RecordStatus{Events: st.Events, Lost: st.Lost, Bytes: st.Bytes, Parts: st.Chunks}
+}
+
+// Discard removes the directory of a recording whose trace has not begun.
+func (r *Recording) Discard() { r.r.Discard() }
+
+// Finish writes what waits, and how the trace ended, and closes the files.
+func (r *Recording) Finish(res *Result) error {
+	sum := &ctf.Summary{}
+	if res != nil {
+		sum.Outcome, sum.Duration = res.Outcome, res.Time
+		for i := range res.Sites {
+			s := &res.Sites[i]
+			sum.Sites = append(sum.Sites, ctf.SiteCount{
+				Place: s.Site.Place, Function: s.Site.Function, PC: s.Site.PC, Recorded: s.Recorded, Lost: s.Lost,
+				False: s.False, Faults: s.Faults, Missed: s.Missed, Replaced: s.Replaced,
+			})
+		}
+	}
+	err := r.r.Finish(sum)
+	if errors.Is(err, record.ErrFull) {
+		return fmt.Errorf("the recording has ended: %w", err)
+	}
+	return err
+}

@@ -1,0 +1,209 @@
+package test
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"reflect"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/format"
+)
+
+const recordSource = `
+#include <stdlib.h>
+enum color { RED, GREEN = 5, BLUE };
+struct pt { char tag; int x; double y; unsigned a : 3, b : 7; enum color c; char name[12]; int m[2][3]; union { int i; float f; } u; };
+__attribute__((noinline)) int handle(int i, long j, const char *s, struct pt *p) {
+	__asm__ volatile("" ::: "memory");
+	return i + (int)j + (s ? s[0] : 0) + p->x;
+}
+__attribute__((noinline)) int other(int n) { __asm__ volatile("" ::: "memory"); return n; }
+int main(int argc, char **argv) {
+	int n = argc > 1 ? atoi(argv[1]) : 100;
+	long sum = 0;
+	struct pt p = { 't', 1, 2.5, 5, 100, BLUE, "hello", {{1, 2, 3}, {4, 5, 6}}, {7} };
+	for (int i = 0; i < n; i++) {
+		p.x = i;
+		sum += handle(i, i * 2L, i % 3 ? "text" : (char *)0, &p);
+		sum += other(i);
+	}
+	return sum == 42;
+}
+`
+
+// recordProgram compiles the program of the tests of recordings.
+func recordProgram(t *testing.T) string {
+	t.Helper()
+	dir := t.TempDir()
+	src, prog := filepath.Join(dir, "rec.c"), filepath.Join(dir, "rec")
+	if err := os.WriteFile(src, []byte(recordSource), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if r := run(t, "gcc", "-g", "-O1", "-o", prog, src); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	return prog
+}
+
+// jsonEvents are lines of -f json without what differs between two runs.
+func jsonEvents(t *testing.T, text string) (list []map[string]any) {
+	t.Helper()
+	for line := range strings.Lines(text) {
+		var m map[string]any
+		if err := json.Unmarshal([]byte(line), &m); err != nil {
+			t.Fatalf("%v: %s", err, line)
+		}
+		for _, k := range []string{"time", "cpu", "pid", "tid"} {
+			delete(m, k)
+		}
+		list = append(list, m)
+	}
+	return list
+}
+
+// readRecording prints a recording as -f json does.
+func readRecording(t *testing.T, dir string) (text string, tr *ctf.Trace) {
+	t.Helper()
+	tr, err := ctf.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(tr.Close)
+	var out bytes.Buffer
+	sink := format.OutputNamed("json").New(&out, &format.Trace{Unwind: tr.Unwind, Elements: 200})
+	it := tr.Events(ctf.Query{})
+	for {
+		ev, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			break
+		}
+		if err == nil {
+			err = sink.Event(ev)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := sink.Flush(); err != nil {
+		t.Fatal(err)
+	}
+	return out.String(), tr
+}
+
+// babeltrace prints a recording; there must be no warning.
+func babeltrace(t *testing.T, dir string) string {
+	t.Helper()
+	var out, errs bytes.Buffer
+	cmd := exec.Command("babeltrace2", dir)
+	cmd.Stdout, cmd.Stderr = &out, &errs
+	if err := cmd.Run(); err != nil || errs.Len() > 0 {
+		t.Fatalf("babeltrace2: %v\n%s", err, errs.String())
+	}
+	return out.String()
+}
+
+// TestRecord: a recording has what jalon trace prints of the same program, value by value, with each place's own list. It reads the same
+// in babeltrace2, and belongs to the user only.
+func TestRecord(t *testing.T) {
+	prog := recordProgram(t)
+	dir := filepath.Join(t.TempDir(), "run1")
+	const list = "i, j, s, *p, p->m, p->u, p->y, *(int *)i, 1 / i, p->m[0]@2, $comm"
+	r := jalon(t, "record", "-o", dir, "handle", "-c", list, "other if (n % 2)", "-c", "n, $bt", "--", prog, "50")
+	if r.status != 0 || !strings.Contains(r.stderr, "75 events") {
+		t.Fatalf("%d: %s", r.status, r.stderr)
+	}
+	text, tr := readRecording(t, dir)
+	got := jsonEvents(t, text)
+	want := jsonEvents(t, jalon(t, "trace", "-q", "-f", "json", "handle", "-c", list, "--", prog, "50").stdout)
+	var mine, others []map[string]any
+	for _, m := range got {
+		if m["function"] == "handle" {
+			mine = append(mine, m)
+		} else {
+			others = append(others, m)
+		}
+	}
+	if len(mine) != 50 || len(want) != 50 {
+		t.Fatalf("%d events, want %d", len(mine), len(want))
+	}
+	for i := range want {
+		if !reflect.DeepEqual(mine[i], want[i]) {
+			t.Fatalf("event %d is\n%v\nwant\n%v", i, mine[i], want[i])
+		}
+	}
+	if len(others) != 25 {
+		t.Fatalf("%d events of the second place", len(others))
+	}
+	for i, m := range others {
+		values := m["values"].(map[string]any)
+		bt := values["$bt"].([]any)
+		if values["n"] != float64(2*i+1) || len(bt) < 2 || bt[0].(map[string]any)["function"] != "other" || bt[1].(map[string]any)["function"] != "main" {
+			t.Fatalf("event %d: %v", i, m)
+		}
+	}
+	printed := babeltrace(t, dir)
+	if n := strings.Count(printed, " handle: {"); n != 50 {
+		t.Errorf("babeltrace2 has %d events", n)
+	}
+	for i := range 50 {
+		if !strings.Contains(printed, fmt.Sprintf("{ i = %d, j = %d, ", i, 2*i)) {
+			t.Errorf("babeltrace2 has no event %d", i)
+		}
+	}
+	if tr.Summary == nil || tr.Summary.Events != 75 || tr.Summary.Outcome == "" || tr.Lost() != 0 || len(tr.Damage) != 0 {
+		t.Errorf("summary %+v, damage %q", tr.Summary, tr.Damage)
+	}
+	checkPrivate(t, dir)
+}
+
+// checkPrivate: only the user may read a trace.
+func checkPrivate(t *testing.T, dir string) {
+	t.Helper()
+	files := 0
+	err := filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		st, err := d.Info()
+		if err == nil && st.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, st.Mode())
+		}
+		files++
+		return err
+	})
+	if err != nil || files < 6 {
+		t.Errorf("%d files: %v", files, err)
+	}
+}
+
+// TestRecordRefuses: a trace goes to a new directory only, and a recording that cannot begin leaves none.
+func TestRecordRefuses(t *testing.T) {
+	prog := recordProgram(t)
+	top := t.TempDir()
+	link := filepath.Join(top, "link")
+	if err := os.Symlink(filepath.Join(top, "elsewhere"), link); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range []string{top, prog, link} {
+		if r := jalon(t, "record", "-o", dir, "handle", "--", prog); r.status != 2 || !strings.Contains(r.stderr, "is there already") {
+			t.Errorf("%s: %d: %s", dir, r.status, r.stderr)
+		}
+	}
+	none := filepath.Join(top, "none")
+	if r := jalon(t, "record", "-o", none, "no_such_function", "--", prog); r.status != 2 {
+		t.Errorf("%d: %s", r.status, r.stderr)
+	}
+	for _, dir := range []string{none, filepath.Join(top, "elsewhere")} {
+		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
+			t.Errorf("%s is there: %v", dir, err)
+		}
+	}
+}
