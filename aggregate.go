@@ -62,7 +62,7 @@ func (a *Aggregate) aggregated(tps []*tracepoint.Tracepoint) error {
 		act.From = act.ValueFrom
 	}
 	for _, tp := range tps {
-		tp.Actions, tp.NoRecord = []sema.Action{act}, true
+		tp.Actions, tp.NoRecord, tp.CountHits = []sema.Action{act}, true, true
 	}
 	return nil
 }

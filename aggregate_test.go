@@ -3,6 +3,7 @@ package jalon_test
 import (
 	"bytes"
 	"fmt"
+	"os"
 	"os/exec"
 	"path/filepath"
 	"strconv"
@@ -27,12 +28,23 @@ func aggregated(t *testing.T, bin string, kernel bool, a jalon.Aggregate, args .
 	}
 	var out bytes.Buffer
 	res.WriteMaps(&out, false)
-	lines = map[string]string{}
-	for line := range strings.Lines(out.String()) {
+	if a.Kind != "hist" && a.Kind != "lhist" && len(args) == 1 {
+		n, _ := strconv.Atoi(args[0])
+		if c := res.Sites[0]; c.Hits() != 4*uint64(n) || c.Computed != c.Hits() || c.Lost != 0 {
+			t.Errorf("%+v: counts %+v, want %d hits", a, c, 4*n)
+		}
+	}
+	return keyed(out.String()), out.String()
+}
+
+// keyed returns the values of printed maps by their keys.
+func keyed(text string) map[string]string {
+	lines := map[string]string{}
+	for line := range strings.Lines(text) {
 		key, value, _ := strings.Cut(strings.TrimSpace(line), ": ")
 		lines[key] = value
 	}
-	return lines, out.String()
+	return lines
 }
 
 // TestAggregate: what is computed at the hits of several threads is exact, in the process and in the kernel.
@@ -113,4 +125,32 @@ func drawn(text string) (n int64) {
 		}
 	}
 	return n
+}
+
+// TestArgsAsKey: $args in a key are the parameters; at a return, what they were at the entry.
+func TestArgsAsKey(t *testing.T) {
+	dir := t.TempDir()
+	src, bin := filepath.Join(dir, "args.c"), filepath.Join(dir, "args")
+	const text = `__attribute__((noinline)) int g(int a, char *s, long b) { a += b; b = 0; asm volatile("" :: "r"(s), "r"(b)); return a; }
+int main(void) { for (int i = 0; i < 12; i++) g(i % 2, i % 3 ? "x" : "yy", -5); return 0; }`
+	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("gcc", "-g", "-O2", "-o", bin, src).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := fmt.Sprint(map[string]string{"@[0, yy, -5]": "2", "@[1, yy, -5]": "2", "@[0, x, -5]": "4", "@[1, x, -5]": "4"})
+	for _, place := range []string{"g", "g%return"} {
+		opt := one(place, "")
+		opt.Aggregate = &jalon.Aggregate{Kind: "count", By: "$args"}
+		res, err := start(t, jalon.Command(bin), opt).Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		res.WriteMaps(&out, false)
+		if got := keyed(out.String()); fmt.Sprint(got) != want {
+			t.Errorf("%s: %v, want %s", place, got, want)
+		}
+	}
 }

@@ -22,6 +22,7 @@ type Count struct {
 	Faults   uint64 // hits whose condition could not be evaluated and counts as false
 	Lost     uint64 // hits that had no room in the ring
 	Replaced uint64 // with Options.Overwrite: records that were not read: newer ones have replaced them, or the ring still has them
+	Computed uint64 // hits that left no record: Options.Aggregate
 	Unpaired uint64 // returns whose entry was not seen, where $elapsed or @entry needed it
 	Left     uint64 // calls that were left without a return, as far as later calls have shown it
 	Missed   uint64 // hits at which the kernel did not run the hit program
@@ -32,13 +33,13 @@ type Count struct {
 
 // Hits returns how often the site was reached.
 func (c *Count) Hits() uint64 {
-	return c.Recorded + c.False + c.Faults + c.Lost + c.Missed + c.Replaced
+	return c.Recorded + c.False + c.Faults + c.Lost + c.Missed + c.Replaced + c.Computed
 }
 
 func newCount(s *event.SiteSummary) Count {
 	return Count{
 		Site: newSchema(s.Schema), Tactic: s.Tactic,
-		Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Replaced: s.Replaced, Missed: s.Missed, Unpaired: s.Unpaired, Left: s.Left,
+		Recorded: s.Recorded, False: s.False, Faults: s.Faults, Lost: s.Lost, Replaced: s.Replaced, Computed: s.Computed, Missed: s.Missed, Unpaired: s.Unpaired, Left: s.Left,
 		Cost: s.Cost, Overwritten: s.Overwritten,
 	}
 }

@@ -29,6 +29,10 @@ func flagsFirst(app *kong.Application, args []string) []string {
 	}
 	var flags, rest []string
 	for list := args[cmd+1:]; len(list) > 0; {
+		if by := countedBy(args, list); by != "" && len(rest) > 0 {
+			flags, list = append(flags, list[0], "--by="+by), list[2:]
+			continue
+		}
 		n := flagLen(known, list)
 		if n == 0 {
 			rest, list = append(rest, list[0]), list[1:]
@@ -38,6 +42,19 @@ func flagsFirst(app *kong.Application, args []string) []string {
 	}
 	out := append(append([]string(nil), args[:cmd+1]...), flags...)
 	return append(out, rest...)
+}
+
+// countedBy returns the expression in "PLACE --count EXPR", which is short for "--count --by EXPR".
+func countedBy(args, list []string) string {
+	if list[0] != "--count" || len(list) < 2 || strings.HasPrefix(list[1], "-") {
+		return ""
+	}
+	for _, a := range args {
+		if a == "--by" || strings.HasPrefix(a, "--by=") {
+			return ""
+		}
+	}
+	return list[1]
 }
 
 // flagLen returns how many arguments the flag at the start of list takes, 0 if it is not a flag.

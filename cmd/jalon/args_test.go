@@ -26,6 +26,10 @@ func TestFlagsFirst(t *testing.T) {
 		{"trace - f", "trace - f"},
 		{"--help", "--help"},
 		{"nonsense a -b c", "nonsense -b a c"},
+		{"trace f --count a,b -- prog", "trace --count --by=a,b -- f prog"},
+		{"trace --count f", "trace --count f"},
+		{"trace f --count --by a", "trace --count --by a f"},
+		{"trace f --count g --by a", "trace --count --by a f g"},
 		{"trace f --bogus g", "trace --bogus f g"},
 	} {
 		got := flagsFirst(parser.Model, strings.Fields(tt.in))

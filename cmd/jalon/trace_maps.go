@@ -12,7 +12,7 @@ import (
 
 // aggregateFlags are the options of trace that compute at the hits, in place of recording each.
 type aggregateFlags struct {
-	Count bool   `help:"Count the hits, at the hits, in place of recording each; with --by for each value of expressions"`
+	Count bool   `help:"Count the hits, at the hits, in place of recording each; PLACE --count EXPR,... or with --by for each value of expressions"`
 	Sum   string `placeholder:"EXPR" sep:"none" help:"Add up the values of an expression"`
 	Avg   string `placeholder:"EXPR" sep:"none" help:"Average of an expression"`
 	Min   string `placeholder:"EXPR" sep:"none" help:"Smallest value of an expression"`

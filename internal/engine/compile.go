@@ -126,7 +126,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 			in.Place = tp.Place.Text
 		}
 		if !part.Decides {
-			in.Actions, in.Maps, in.NoRecord = tp.Actions, tp.Maps, tp.NoRecord
+			in.Actions, in.Maps, in.NoRecord, in.CountHits = tp.Actions, tp.Maps, tp.NoRecord, tp.CountHits
 		}
 		if len(in.Actions) > 0 && c.Moment != nil {
 			in.Moment = c.Moment()

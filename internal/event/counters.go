@@ -66,7 +66,11 @@ func (c *Counters) Sites(schemas []*Schema, recorded []uint64) []SiteSummary {
 		if id < len(recorded) {
 			sum.Recorded = recorded[id]
 		}
-		if c.mem.Overwrites() && !site.overwritten {
+		switch {
+		case site.overwritten:
+		case schema.NoRecord:
+			sum.Computed, sum.Lost = site.values[ring.CounterComputed], 0
+		case c.mem.Overwrites():
 			sum.Replaced = site.values[ring.CounterRecorded] - min(site.values[ring.CounterRecorded], sum.Recorded)
 		}
 		out = append(out, sum)

@@ -113,6 +113,8 @@ type Schema struct {
 	// StackNumber, if not 0, is the offset of the u32 number of the stack in records of ShortSize: a Decoder gives
 	// them the frames (UserFrames), which other records have themselves.
 	StackNumber int
+	// NoRecord: hits change maps and leave no record.
+	NoRecord bool
 	// Elapsed are slots that a Decoder gives their values.
 	Elapsed []Elapsed
 	Fields  []Field

@@ -13,6 +13,8 @@ type SiteSummary struct {
 	// Replaced counts the records that were not read: newer ones have replaced them, or the rings that are overwritten still
 	// have them.
 	Replaced uint64
+	// Computed counts the hits that left no record and changed maps.
+	Computed uint64
 	// Unpaired counts the returns whose entry was not seen, where it was needed. Left counts the calls that were left
 	// without a return, as far as later calls have shown it.
 	Unpaired, Left uint64
@@ -28,7 +30,7 @@ type SiteSummary struct {
 
 // Hits returns how often the site was reached.
 func (s *SiteSummary) Hits() uint64 {
-	return s.Recorded + s.False + s.Faults + s.Lost + s.Missed + s.Replaced
+	return s.Recorded + s.False + s.Faults + s.Lost + s.Missed + s.Replaced + s.Computed
 }
 
 // Summary has the numbers of a whole trace.

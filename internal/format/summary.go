@@ -96,6 +96,10 @@ var allColumns = []column{
 	{"faults", counter(func(s *event.SiteSummary) uint64 { return s.Faults }), nil},
 	{"lost", counter(func(s *event.SiteSummary) uint64 { return s.Lost }), nil},
 	{
+		"computed", counter(func(s *event.SiteSummary) uint64 { return s.Computed }),
+		func(s *event.SiteSummary) bool { return s.Computed > 0 },
+	},
+	{
 		"replaced", counter(func(s *event.SiteSummary) uint64 { return s.Replaced }),
 		func(s *event.SiteSummary) bool { return s.Replaced > 0 },
 	},

@@ -181,6 +181,8 @@ const (
 	CounterLost      = 2 // the ring was full
 	CounterRecorded  = 3 // events that were completed, where rings are overwritten
 	CountersPerSite  = 4 // a power of two
+
+	CounterComputed = CounterLost // hits of a program that only changes maps, which loses no record
 )
 
 // Layout has the addresses of the shared memory in the traced process, for the code generator.

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -29,6 +30,7 @@ func checkActions(c *checker, list []Action) (out []*action) {
 		c.from, c.inCond = a.From, true
 		c.guard(func() {
 			whole := a.From.Span
+			a.Action = withArgs(c, a.Action)
 			if a.Map == nil {
 				checkLocal(c, a)
 				return
@@ -59,6 +61,42 @@ func checkActions(c *checker, list []Action) (out []*action) {
 	}
 	c.inCond = false
 	return out
+}
+
+// withArgs expands $args in a key to the function's parameters; at a return, to what they were at the entry.
+func withArgs(c *checker, a *Action) *Action {
+	isArgs := func(x lang.Expr) bool {
+		r, ok := x.(*lang.Reg)
+		return ok && r.Name == "args"
+	}
+	if !slices.ContainsFunc(a.Key, isArgs) {
+		return a
+	}
+	var key []lang.Expr
+	for _, x := range a.Key {
+		if !isArgs(x) {
+			key = append(key, x)
+			continue
+		}
+		args := c.in.Scope.Args()
+		if len(args) == 0 {
+			c.fail(x.Span(), "there are no arguments here, as far as is known", "")
+		}
+		for _, v := range args {
+			text := v.Name
+			if c.in.Exit != nil {
+				text = "@entry(" + text + ")"
+			}
+			part, err := lang.Translated(text, a.From)
+			if err != nil {
+				c.fail(x.Span(), fmt.Sprintf("the parameter %q cannot be a part of a key", v.Name), "")
+			}
+			key = append(key, part)
+		}
+	}
+	expanded := *a
+	expanded.Key = key
+	return &expanded
 }
 
 // checkLocal checks an action without a map.

@@ -53,6 +53,9 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 		l.leaveSelf(in.Kernel.Self)
 	}
 	if l.actions(acts); in.NoRecord {
+		if in.CountHits {
+			l.count(ring.CounterComputed)
+		}
 		l.b.Exit()
 		return l.output(nil)
 	}
@@ -86,7 +89,7 @@ func (l *lowerer) output(plans []*plan) *Output {
 	return &Output{Program: prog, Schema: event.Schema{
 		SiteID: in.SiteID, Place: in.Place, Function: in.Function, File: in.File, Line: in.Line,
 		PC: in.Scope.PC() + in.Bias, RecordSize: size, ShortSize: short, StackNumber: max(0, l.rec.offset(l.rec.number)),
-		Fields: fields, Elapsed: l.stamped(plans, fields), Kernel: in.Kernel != nil,
+		Fields: fields, Elapsed: l.stamped(plans, fields), Kernel: in.Kernel != nil, NoRecord: in.NoRecord,
 	}}
 }
 

@@ -134,6 +134,10 @@ func (l *lowerer) actions(list []*action) {
 		l.traps.each(func(_ trap, blk ir.BlockID) {
 			l.b.Start(blk)
 			l.count(ring.CounterCondFault)
+			if l.in.CountHits && len(list) == 1 {
+				l.b.Exit() // counted once
+				return
+			}
 			l.b.Jump(next)
 		})
 		l.b.Start(next)

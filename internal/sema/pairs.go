@@ -48,6 +48,7 @@ type pairs struct {
 type keptValue struct {
 	from lang.Text
 	span lang.Span
+	name string // of the variable, if x is one: those of $args have one span
 	x    expr
 	reg  int  // if not 0, x is this register
 	may  bool // it may be that it cannot be read
@@ -113,7 +114,11 @@ func (c *checker) entryCall(x *lang.Call) expr {
 	if t := e.Type().Strip(); !isScalar(t) || t.Size > 8 {
 		c.fail(x.Span(), fmt.Sprintf("only numbers and pointers can be kept from the entry, this is %s", typeString(e.Type())), "")
 	}
-	return c.kept(&keptValue{from: c.from, span: x.Span(), x: e}, e.Type(), x.Span())
+	k := &keptValue{from: c.from, span: x.Span(), x: e}
+	if id, ok := x.Args[0].(*lang.Ident); ok {
+		k.name = id.Name
+	}
+	return c.kept(k, e.Type(), x.Span())
 }
 
 // atPassed is the object of type t at the address that a register has at the entry.
@@ -126,7 +131,9 @@ func (st *site) atPassed(t *ctype.Type, reg int, span lang.Span) expr {
 
 // kept adds a value that the entry keeps, unless it is kept already.
 func (st *site) kept(k *keptValue, t *ctype.Type, span lang.Span) expr {
-	n := slices.IndexFunc(st.pairs.kept, func(o *keptValue) bool { return o.reg == k.reg && (k.reg != 0 || o.from == k.from && o.span == k.span) })
+	n := slices.IndexFunc(st.pairs.kept, func(o *keptValue) bool {
+		return o.reg == k.reg && (k.reg != 0 || o.from == k.from && o.span == k.span && o.name == k.name)
+	})
 	if n < 0 {
 		n = len(st.pairs.kept)
 		st.pairs.kept = append(st.pairs.kept, k)

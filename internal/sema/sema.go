@@ -19,8 +19,8 @@ type Input struct {
 	// Actions are the changes of maps. Maps are those that expressions read, by @map("NAME", key...).
 	Actions []Action
 	Maps    []*Map
-	// NoRecord: hits leave no record, only what the actions change.
-	NoRecord bool
+	// NoRecord: hits leave no record, only what the actions change. CountHits: they are counted, in ring.CounterComputed.
+	NoRecord, CountHits bool
 	// Moment is from where @nsecs() counts, in processes; nil: not known.
 	Moment *Moment
 

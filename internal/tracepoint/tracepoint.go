@@ -26,9 +26,11 @@ type Tracepoint struct {
 	// Optional: if the place is not found or has no site, that is a warning.
 	Optional bool
 	// Actions are changes of maps at its hits, and Maps those that its expressions read; NoRecord: hits leave no record.
-	Actions  []sema.Action
-	Maps     []*sema.Map
-	NoRecord bool
+	// CountHits: they are counted then, which is exact for one action.
+	Actions   []sema.Action
+	Maps      []*sema.Map
+	NoRecord  bool
+	CountHits bool
 }
 
 // New makes a tracepoint whose expressions are parsed already.
