@@ -19,6 +19,7 @@ type KernelEngine interface {
 	Symbol(uint64) string
 	Unwind(*event.Event, *event.Value) []debuginfo.Frame
 	Followed(*event.Event, *event.Value) bool
+	StackByNumber(uint64) ([]debuginfo.Frame, error)
 	// Reserve allocates resources for programs that will be loaded later.
 	Reserve() error
 }

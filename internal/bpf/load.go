@@ -23,6 +23,8 @@ type Program struct {
 	Target Target
 	// Buffers are the buffers to which the instructions refer by name.
 	Buffers []*Buffer
+	// Stacks are the tables of stacks to which they refer by name.
+	Stacks []*Stacks
 	// Sleepable programs may call helpers that wait for a page to be read from disk (bpf_copy_from_user):
 	// uprobes, fentry and fexit only.
 	Sleepable bool
@@ -50,7 +52,7 @@ const (
 // Load loads a program after the kernel has verified it. The error of a refusal is one line; VerifierLog
 // returns the whole log of the verifier.
 func (k *Kernel) Load(p Program) (*Loaded, error) {
-	insns, err := bind(p.Insns, p.Buffers)
+	insns, err := bind(p.Insns, &p)
 	if err != nil {
 		return nil, err
 	}
@@ -84,8 +86,8 @@ func (t *Target) bound() string {
 	return t.Symbol
 }
 
-// bind replaces the names of buffers by the buffers, in a copy.
-func bind(insns asm.Instructions, buffers []*Buffer) (asm.Instructions, error) {
+// bind replaces the names of buffers and tables of stacks by these, in a copy.
+func bind(insns asm.Instructions, p *Program) (asm.Instructions, error) {
 	out := make(asm.Instructions, len(insns))
 	copy(out, insns)
 	for i := range out {
@@ -96,23 +98,28 @@ func bind(insns asm.Instructions, buffers []*Buffer) (asm.Instructions, error) {
 		if !ins.IsLoadFromMap() || ins.Reference() == "" {
 			continue
 		}
-		b := named(buffers, ins.Reference())
-		if b == nil {
+		m := p.named(ins.Reference())
+		if m == nil {
 			panic("BUG: a program refers to the buffer " + ins.Reference() + ", which it was not given")
 		}
 		// The copy must not share the memory that AssociateMap writes.
 		ins.Metadata = asm.Metadata{}
-		if err := ins.AssociateMap(b.m); err != nil {
+		if err := ins.AssociateMap(m); err != nil {
 			return nil, fmt.Errorf("instruction %d: %w", i, err)
 		}
 	}
 	return out, nil
 }
 
-func named(buffers []*Buffer, name string) *Buffer {
-	for _, b := range buffers {
+func (p *Program) named(name string) *ebpf.Map {
+	for _, b := range p.Buffers {
 		if b.name == name {
-			return b
+			return b.m
+		}
+	}
+	for _, s := range p.Stacks {
+		if s.name == name {
+			return s.m
 		}
 	}
 	return nil

@@ -339,6 +339,11 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 		}
 	},
 	Walk: checkFrames, Intern: checkFrames,
+	StackID: func(c *checker, i *Instr) {
+		if n := i.Aux &^ 7; n <= 0 || i.Aux&6 != 0 || n > MaxRecord {
+			c.fail("%#x is no stack of a number of frames", i.Aux)
+		}
+	},
 	KeyWord: func(c *checker, i *Instr) { c.setsKey(i, 1) },
 	KeyText: func(c *checker, i *Instr) { c.setsKey(i, (i.Aux+7)/8) },
 	PutReg: func(c *checker, i *Instr) {

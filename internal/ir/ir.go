@@ -180,8 +180,11 @@ const (
 
 	// Kernel engine only. A site may have two programs that run one after the other on one CPU: the first
 	// gives a word, the second takes it.
-	Give   // leave A for the site's other program
-	Take   // what was given on this CPU, or 0; it is given once only
+	Give // leave A for the site's other program
+	Take // what was given on this CPU, or 0; it is given once only
+	// StackID is the number of stack Aux&1 (0 kernel, 1 user), of which Aux&^7 bytes of return addresses count, in the engine's
+	// tables of stacks: the same for equal stacks; 0 if they have no place, 1 if there is no stack. What it finds is not compared.
+	StackID
 	Result // the program ends with A's low 32 bits as its return value, if it is the last Result on the way; without one it is the backend's usual one
 
 	NumOps

@@ -236,7 +236,7 @@ func mapKey(c *checker, m *Map, list []lang.Expr, whole lang.Span) (out []keyExp
 			if r, ok := x.(*lang.Reg); !ok || r.Name != "bt" && r.Name != "ubt" {
 				c.fail(x.Span(), "this part of the key of "+m.Name+" is a stack: $bt", "")
 			}
-			if c.in.Kernel != nil || c.in.StackFrames <= 0 {
+			if inKernel := c.in.Kernel != nil; !inKernel && c.in.StackFrames <= 0 || inKernel && (c.in.Kernel.User || x.(*lang.Reg).Name != "bt") {
 				c.fail(x.Span(), "stacks cannot be keys at this place", "--engine process, without --stack copy")
 			}
 		case KeyThread:

@@ -63,6 +63,12 @@ func (vs *values) keyOperand(k keyExpr) ir.Value {
 		return vs.reg(ir.RegThread)
 	case k.Kind == KeyThread:
 		return vs.b.Un(ir.ZExt, 4, vs.env(ir.EnvPidTgid))
+	case k.Kind == KeyStack && vs.in.Kernel != nil:
+		frames := int64(maxFrames)
+		if k.Frames > 0 {
+			frames = min(frames, int64(k.Frames))
+		}
+		return vs.b.Def(ir.I64, ir.Instr{Op: ir.StackID, A: ir.None, B: ir.None, Aux: 8 * frames, Fault: ir.NoBlock})
 	case k.Kind == KeyStack:
 		sp, fp := vs.reg(int64(processor.SP)), vs.reg(int64(processor.FP))
 		return vs.b.Def(ir.I64, ir.Instr{Op: ir.Intern, A: sp, B: fp, Aux: 8 * int64(vs.in.StackFrames), Fault: ir.NoBlock})

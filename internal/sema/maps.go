@@ -84,6 +84,8 @@ const (
 type KeyPart struct {
 	Kind  KeyKind
 	Bytes int // of a KeyText: a multiple of 8 up to MaxKeyText
+	// Frames is how many frames of a KeyStack in the kernel count; 0: all.
+	Frames int
 }
 
 // KeyKind is what a part of a key is.
@@ -93,7 +95,8 @@ type KeyKind uint8
 const (
 	KeyNumber KeyKind = iota
 	KeyText
-	// KeyStack is a stack, as its number in the session's table of stacks (ring.Stacks); 0: the table had no room. In processes.
+	// KeyStack is a stack, as its number in the session's table of stacks (ring.Stacks), or in those of the kernel engine, whose
+	// numbers do not have ring.StackKnown (1: there is no stack); 0: the table had no room.
 	KeyStack
 	// KeyThread is the thread: in a process its thread pointer (which at one time one thread has), in the kernel its number
 	// ($tid), which is less than LeastThread.
@@ -121,7 +124,7 @@ type Action struct {
 	// Local is the number of what Keep keeps.
 	Local int
 	// Key has an expression for each part: a scalar for KeyNumber; for KeyText str(p[, n]), a pointer to characters or
-	// an array of them; $bt for KeyStack.
+	// an array of them; $bt for KeyStack: at places in the kernel the kernel's.
 	Key   []lang.Expr
 	Value lang.Expr // nil where there is none
 	If    lang.Expr // nil: always

@@ -6,10 +6,12 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
@@ -36,14 +38,30 @@ type MapResult struct {
 func (s *Session) nameStacks(m *MapResult) {
 	first, _ := m.Layout()
 	for i, part := range m.Key {
-		if part.Kind != sema.KeyStack || s.mine.Engine.Rings() == nil {
+		if part.Kind != sema.KeyStack {
 			continue
 		}
-		table := s.mine.Engine.Rings().Stacks()
-		m.Stacks = map[uint64][]string{}
+		var table *ring.Stacks
+		if r := s.mine.Engine.Rings(); r != nil {
+			table = r.Stacks()
+		}
+		if m.Stacks == nil {
+			m.Stacks = map[uint64][]string{}
+		}
 		for _, t := range m.Merged {
 			number := t.Key[first[i]]
-			if table == nil || m.Stacks[number] != nil {
+			switch {
+			case m.Stacks[number] != nil:
+				continue
+			case number&ring.StackKnown == 0:
+				if number == 1 {
+					m.Stacks[number] = []string{"(no stack)"}
+				}
+				for _, f := range s.KernelStack(number) {
+					m.Stacks[number] = append(m.Stacks[number], frameName(f))
+				}
+				continue
+			case table == nil:
 				continue
 			}
 			pcs, _ := table.Frames(uint32(number))
@@ -57,6 +75,29 @@ func (s *Session) nameStacks(m *MapResult) {
 			}
 		}
 	}
+}
+
+// KernelStack returns the frames of a stack of the kernel that is a part of a key (sema.KeyStack), innermost first; nil: the stack
+// was not kept.
+func (s *Session) KernelStack(number uint64) []debuginfo.Frame {
+	if s.kern.Engine == nil {
+		return nil
+	}
+	list, err := s.kern.Engine.StackByNumber(number)
+	if err != nil {
+		s.logf("%v", err)
+	}
+	return list
+}
+
+func frameName(f debuginfo.Frame) string {
+	switch {
+	case f.Function == "":
+		return fmt.Sprintf("%#x", f.PC)
+	case f.Offset == 0:
+		return f.Function
+	}
+	return fmt.Sprintf("%s+%d", f.Function, f.Offset)
 }
 
 // maps reads the maps of the tracepoints.

@@ -129,6 +129,10 @@ func (c *Config) supports(in *ir.Instr) error {
 		return c.walks(in)
 	case ir.Intern:
 		return errors.New("the stack: the kernel's programs give it no number")
+	case ir.StackID:
+		if c.stacks(in) == nil {
+			return errors.New("the stack: the kernel's programs have no table of stacks")
+		}
 	case ir.Reg:
 		switch {
 		case in.Imm == ir.RegThread && c.Features.FSBase < 0:

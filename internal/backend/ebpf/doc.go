@@ -96,6 +96,8 @@ type Config struct {
 
 	// Maps are the tables of the program's maps, by number.
 	Maps []Table
+	// Stacks are the tables of stacks, for ir.StackID: those of equal Frames are tried in this order.
+	Stacks []StackTable
 
 	Context  Context
 	Space    Space

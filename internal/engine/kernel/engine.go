@@ -383,6 +383,9 @@ func (e *Engine) Close() error {
 	for _, t := range e.loader.tables {
 		errs = append(errs, t.buffer.Close())
 	}
+	for _, t := range e.loader.stacks {
+		errs = append(errs, t.stacks.Close())
+	}
 	if e.loader.mem.buffer != nil {
 		errs = append(errs, e.loader.mem.buffer.Close())
 	}

@@ -38,8 +38,9 @@ type loader struct {
 	pids  *pids
 	run   *EngineOptions
 	mem   memory
-	// tables are the maps of the session.
+	// tables are the maps of the session, stacks the tables of stacks in their keys.
 	tables []*table
+	stacks []*stackTable
 }
 
 // need is what a buffer is made for: the size of the largest record, and how many sites
@@ -106,6 +107,14 @@ func (e *loader) loadOne(l *load) error {
 	for _, t := range tables {
 		cfg.Maps, buffers = append(cfg.Maps, t.code), append(buffers, t.buffer)
 	}
+	var stacks []*bpf.Stacks
+	of, err := e.stackTablesOf(p.IR)
+	if err != nil {
+		return err
+	}
+	for _, t := range of {
+		cfg.Stacks, stacks = append(cfg.Stacks, t.code), append(stacks, t.stacks)
+	}
 	if walk := p.at.v.walk; walk != nil && walks(p.IR) {
 		var err error
 		if cfg.Walk, err = walk(); err != nil {
@@ -118,7 +127,7 @@ func (e *loader) loadOne(l *load) error {
 	}
 	v := p.at.v
 	l.loaded, err = e.k.Load(bpf.Program{
-		Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers,
+		Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers, Stacks: stacks,
 		Sleepable: cfg.Sleeps,
 	})
 	if err != nil {

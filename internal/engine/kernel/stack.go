@@ -74,12 +74,14 @@ func (e *Engine) learn(ev *event.Event, pc uint64) {
 	}
 }
 
+// longestProbe is how far behind a kprobe's address the kernel's value is at most: endbr64 and the call.
+const longestProbe = 16
+
 // probed returns the address of a kprobe's instruction. pc is the kernel's value: the address after the
 // breakpoint or after the call of ftrace.
 func (e *Engine) probed(ev *event.Event, pc uint64) uint64 {
-	const longest = 16 // endbr64 and the call
 	for p := e.site(ev); p != nil; p = p.first {
-		if at := p.at.v.at; at != 0 && pc-at <= longest {
+		if at := p.at.v.at; at != 0 && pc-at <= longestProbe {
 			return at
 		}
 	}

@@ -241,6 +241,7 @@ func init() {
 		ir.CopyComm:   func(r *run, i *ir.Instr) flow { r.store(i.Imm, r.m.Comm[:]); return next },
 		ir.Give:       func(r *run, i *ir.Instr) flow { r.out.Given = r.values[i.A]; return next },
 		ir.Take:       (*run).take,
+		ir.StackID:    func(r *run, i *ir.Instr) flow { return r.set(i, 0) },
 		ir.Result: func(r *run, i *ir.Instr) flow {
 			v := uint32(r.values[i.A])
 			r.out.Result = &v

@@ -24,6 +24,8 @@ type Options struct {
 	// EnvTime as they are; it copies from the first, and of the others uses bits
 	// that do not depend on the moment, and follows none of them.
 	Kernel bool
+	// StackIDs makes ir.StackID, with Kernel.
+	StackIDs bool
 	// Walks makes ir.Walk and ir.Intern, for which an executor needs tables.
 	Walks bool
 	// Maps makes the operations on maps, and, in processes, Ticks: an executor needs tables and a clock.

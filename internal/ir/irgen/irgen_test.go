@@ -26,7 +26,7 @@ func TestCoverage(t *testing.T) {
 	for n := range 7000 {
 		opt := Options{Floats: true, SegBase: true, Walks: true, Maps: true}
 		if n >= 5000 {
-			opt = Options{Kernel: true, NoRegs: n%2 == 0, High: 0xffff900000000000}
+			opt = Options{Kernel: true, StackIDs: true, NoRegs: n%2 == 0, High: 0xffff900000000000}
 		}
 		p := Random(r, opt)
 		for _, b := range p.Blocks {

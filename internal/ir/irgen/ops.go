@@ -51,6 +51,9 @@ func (g *gen) step() {
 		}
 		if g.opt.Kernel {
 			choices = append(choices, choice{2, g.copyContext}, choice{1, g.copyFrames}, choice{1, g.copyComm})
+			if g.opt.StackIDs {
+				choices = append(choices, choice{1, g.stackID})
+			}
 		} else {
 			choices = append(choices, choice{1, g.putReg}, choice{1, g.putOther}, choice{1, g.putX87})
 		}

@@ -157,6 +157,14 @@ func (rs *records) copyFrames() {
 	}
 }
 
+// StackFrames is how many frames the stacks have of which StackID makes numbers.
+const StackFrames = 20
+
+// stackID makes a number of a stack, with which nothing is computed.
+func (rs *records) stackID() {
+	rs.hidden(ir.Instr{Op: ir.StackID, Aux: 8*StackFrames | int64(rs.r.Intn(2))})
+}
+
 func (rs *records) copyComm() {
 	if off, ok := rs.slot(ir.CommSize); ok {
 		rs.emit(ir.Instr{Op: ir.CopyComm, Imm: off})

@@ -99,17 +99,20 @@ func stackOf(m *Machine, x script.Expr, f plan.Field) val {
 	if why != "" {
 		m.warn(x, unread, why)
 	}
-	frames = limited(frames, int(f.Type.Stack.Limit))
-	v := val{stack: frames}
-	key := make([]byte, 0, 8*len(frames)+8)
-	for _, fr := range frames {
-		key = binary.LittleEndian.AppendUint64(key, fr.PC)
-	}
+	v := stackValue(limited(frames, int(f.Type.Stack.Limit)))
 	if f.Type.Kind == types.UStack { // addresses of different processes differ
 		v.n = uint64(m.hit.Pid)
 	}
-	v.s = string(key)
 	return v
+}
+
+// stackValue is a stack of these frames.
+func stackValue(frames []printf.Frame) val {
+	key := make([]byte, 0, 8*len(frames))
+	for _, fr := range frames {
+		key = binary.LittleEndian.AppendUint64(key, fr.PC)
+	}
+	return val{stack: frames, s: string(key)}
 }
 
 // limited is the first n frames. Inlined functions, which have the address of the frame behind them, do not count.

@@ -90,6 +90,8 @@ type Options struct {
 	Cgroup func(id uint64) string
 	// Load is called before each probe that runs in jalon itself, to load the maps of sites; nil: there are none.
 	Load func()
+	// KernelStack returns the frames of a stack that is a part of a key in a map of sites.
+	KernelStack func(number uint64) []printf.Frame
 	// System runs a command of the shell and returns its output.
 	System func(command string) ([]byte, error)
 }

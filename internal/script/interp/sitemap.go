@@ -41,11 +41,13 @@ func (m *Machine) Load(s *plan.SiteMap, elems []SiteElem) {
 		m.sites[s.Name] = st
 	}
 	st.now = elems
-	st.fill(m.maps[s.Name])
+	st.fill(m)
 }
 
-// fill makes the elements of the table anew.
-func (st *siteTable) fill(t *table) {
+// fill makes the elements of the table anew. Stacks with different numbers may be equal up to the limit of frames: what was
+// counted for each adds up.
+func (st *siteTable) fill(m *Machine) {
+	t := m.maps[st.Name]
 	clear(t.elems)
 	t.k, t.low, t.high, t.step = st.K, st.Low, st.High, st.Step
 	for _, e := range st.now {
@@ -56,10 +58,41 @@ func (st *siteTable) fill(t *table) {
 				words[i] = w - old[i]
 			}
 		}
-		if c := cellOf(st.Fn, words); c != nil {
-			c.key = keyOf(e.Key, t.Key)
-			t.elems[string(encode(nil, c.key))] = c
+		c := cellOf(st.Fn, words)
+		if c == nil {
+			continue
 		}
+		c.key = keyOf(m, e.Key, t.Key)
+		id := string(encode(nil, c.key))
+		if other := t.elems[id]; other != nil {
+			other.join(c, st.Fn, t.Value.Signed)
+			continue
+		}
+		t.elems[id] = c
+	}
+}
+
+// join takes the updates of another element of the same key into account.
+func (c *cell) join(other *cell, fn string, signed bool) {
+	c.count += other.count
+	switch fn {
+	case "min":
+		if compare(other.total, c.total, signed) < 0 {
+			c.total = other.total
+		}
+	case "max":
+		if compare(other.total, c.total, signed) > 0 {
+			c.total = other.total
+		}
+	case "hist", "lhist":
+		sum := make([]uint64, max(len(c.counts), len(other.counts))) // the words are the reader's
+		copy(sum, c.counts)
+		for i, n := range other.counts {
+			sum[i] += n
+		}
+		c.counts = sum
+	default:
+		c.total += other.total
 	}
 }
 
@@ -78,13 +111,13 @@ func wordsKey(words []uint64) (b []byte) {
 	return b
 }
 
-// keyOf is a key of numbers and texts.
-func keyOf(words []uint64, t *types.Type) val {
+// keyOf is a key of numbers, texts and stacks.
+func keyOf(m *Machine, words []uint64, t *types.Type) val {
 	if t.Kind == types.Tuple {
 		v := val{}
 		for _, f := range t.Fields {
 			n := min(KeyWords(f.Type), len(words))
-			v.list = append(v.list, keyOf(words[:n], f.Type))
+			v.list = append(v.list, keyOf(m, words[:n], f.Type))
 			words = words[n:]
 		}
 		return v
@@ -92,6 +125,8 @@ func keyOf(words []uint64, t *types.Type) val {
 	switch {
 	case len(words) == 0:
 		return val{}
+	case t.Kind == types.KStack && m.opts.KernelStack != nil:
+		return stackValue(limited(m.opts.KernelStack(words[0]), int(t.Stack.Limit)))
 	case t.Kind == types.String:
 		return val{s: cstr(string(wordsKey(words)))}
 	}

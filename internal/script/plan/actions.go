@@ -302,8 +302,11 @@ func (u *updater) key(x script.Expr, t *types.Type) (parts []string, ok bool) {
 	}
 	for i, e := range elems {
 		c := u.converted(e, of[i])
-		if of[i].Kind == types.String {
+		switch of[i].Kind {
+		case types.String:
 			c = u.keyText(e, of[i])
+		case types.KStack:
+			c = u.keyStack(e)
 		}
 		if c == "" {
 			return nil, false
@@ -343,6 +346,14 @@ func (u *updater) keyText(x script.Expr, t *types.Type) string {
 		return fmt.Sprintf("str((char *)(%s), %d)", p.addr, u.typeOf(x).Size)
 	}
 	return ""
+}
+
+// keyStack is the stack of the kernel as C.
+func (u *updater) keyStack(x script.Expr) string {
+	if wordOf(x) != "kstack" || u.s.Point.Provider.User || u.p.Consts[x] != nil {
+		return ""
+	}
+	return "$bt"
 }
 
 // shortText is str(p, n) with a constant n: what is longer is cut without a mark.

@@ -76,7 +76,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		return nil, err
 	}
 	s.held = &heldBack{to: opt.Out}
-	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load = s.held, names{s}, CgroupPath, s.load
+	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load, s.opt.KernelStack = s.held, names{s}, CgroupPath, s.load, s.kernelStack
 	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
 		if err := s.open(tps); err != nil {
 			return nil, err
@@ -235,6 +235,9 @@ func (s *running) run(ctx context.Context) error {
 	err = m.Finish(ctx)
 	s.load()
 	for _, k := range s.maps.list {
+		if s.maps.noStack[k.Name] {
+			s.warn(fmt.Sprintf("the map %s: some stacks found no place in the kernel's tables; what was counted for them has an empty stack", k.Name))
+		}
 		if n := s.maps.full[k.Name]; n > 0 {
 			s.warn(fmt.Sprintf("the map %s was full: %d updates are lost; config = { max_map_keys = N } makes room", k.Name, n))
 		}

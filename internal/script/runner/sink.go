@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/printf"
@@ -62,14 +63,19 @@ func (r record) Stack(i int) (frames []printf.Frame, why string) {
 	if v.Status != event.OK {
 		return nil, v.Explain()
 	}
-	for _, f := range r.sess.Unwind(r.ev, &v) {
+	return shownFrames(r.sess.Unwind(r.ev, &v), r.lines), ""
+}
+
+// shownFrames are frames as scripts show them; lines: with their lines.
+func shownFrames(list []debuginfo.Frame, lines bool) (frames []printf.Frame) {
+	for _, f := range list {
 		fr := printf.Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, Module: f.Module, Inlined: f.Inlined}
-		if r.lines {
+		if lines {
 			fr.File, fr.Line = f.File, f.Line
 		}
 		frames = append(frames, fr)
 	}
-	return frames, ""
+	return frames
 }
 
 // Symbol implements interp.Record.

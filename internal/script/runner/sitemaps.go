@@ -6,6 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/script/printf"
 	"github.com/jalon-trace/jalon/internal/script/types"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -16,6 +17,8 @@ type siteMaps struct {
 	list  []*plan.SiteMap
 	decls map[string]*sema.Map
 	full  map[string]uint64 // updates that found no room
+	// noStack are the maps with stacks that were not kept.
+	noStack map[string]bool
 }
 
 // kinds are the kinds of maps by the function that updates them.
@@ -25,7 +28,7 @@ var kinds = map[string]sema.MapKind{
 }
 
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
-	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}}
+	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, noStack: map[string]bool{}}
 	for _, k := range list {
 		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1}
 		for int64(d.Slots) < limit {
@@ -47,10 +50,24 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 
 // keyPart declares a part of a key.
 func keyPart(t *types.Type) sema.KeyPart {
-	if t.Kind == types.String {
+	switch t.Kind {
+	case types.String:
 		return sema.KeyPart{Kind: sema.KeyText, Bytes: 8 * interp.KeyWords(t)}
+	case types.KStack:
+		return sema.KeyPart{Kind: sema.KeyStack, Frames: int(t.Stack.Limit) + tracingFrames}
 	}
 	return sema.KeyPart{}
+}
+
+// tracingFrames is how many frames of tracing itself a stack may begin with; they are not shown.
+const tracingFrames = 8
+
+// kernelStack returns the frames of a stack in a key.
+func (s *running) kernelStack(number uint64) (frames []printf.Frame) {
+	if s.sess == nil || number == 0 {
+		return nil
+	}
+	return shownFrames(s.sess.KernelStack(number), s.program.Config.Bool("show_debug_info"))
 }
 
 // actions gives a tracepoint the updates of its site.
@@ -93,12 +110,13 @@ func (s *running) load() {
 		}
 	}
 	for _, k := range s.maps.list {
-		s.machine.Load(k, elements(s.maps.decls[k.Name], read[k.Name]))
+		s.machine.Load(k, s.maps.elements(k.Name, read[k.Name]))
 	}
 }
 
 // elements are the elements of a map: what all engines, CPUs and slots of a key have together.
-func elements(d *sema.Map, all maps.Merged) (out []interp.SiteElem) {
+func (m *siteMaps) elements(name string, all maps.Merged) (out []interp.SiteElem) {
+	d := m.decls[name]
 	first, _ := d.Layout()
 	for _, t := range all {
 		if d.Shows() && !t.Shown {
@@ -107,6 +125,9 @@ func elements(d *sema.Map, all maps.Merged) (out []interp.SiteElem) {
 		x := interp.SiteElem{Words: t.Value}
 		for i, at := range first {
 			x.Key = append(x.Key, t.Key[at:at+max(1, d.Key[i].Bytes/8)]...)
+			if d.Key[i].Kind == sema.KeyStack && t.Key[at] == 0 {
+				m.noStack[name] = true
+			}
 		}
 		if d.Kind == sema.MapMin || d.Kind == sema.MapMax {
 			x.Words[1] = d.Extreme(x.Words[1])
