@@ -42,6 +42,12 @@ type Options struct {
 	// Aggregate, if not nil, is computed at the hits of all tracepoints, in place of recording each; see [Result.WriteMaps].
 	Aggregate *Aggregate
 
+	// Own: a tracepoint without a collect list collects what its place has: the arguments at a function, the value at its
+	// return, the arguments of a raw tracepoint. Patterns of names collect nothing.
+	Own bool
+	// Elapsed: at returns of functions of a program, Own has the time of the call too, in nanoseconds.
+	Elapsed bool
+
 	// Output, if not nil, gets the events instead of Events: see [Text], [JSON], [Discard].
 	Output Output
 	// Queue bounds the memory of the events that have not been read from Events, in bytes; 0: 64 MiB.
@@ -167,6 +173,9 @@ func (o *Options) session() (session.Options, error) {
 	tps, err := parse(o.Tracepoints)
 	if err != nil {
 		return session.Options{}, err
+	}
+	for _, tp := range tps {
+		tp.Own, tp.Elapsed = o.Own, o.Elapsed
 	}
 	if o.Aggregate != nil {
 		if err := o.Aggregate.aggregated(tps); err != nil {

@@ -114,7 +114,8 @@ var packages = []struct{ path, imports string }{
 	{"record", "ctf debuginfo drain event"},
 
 	// Values as text, independent of engines.
-	{"format", "bounded ctype debuginfo event printk"},
+	{"callargs", ""},
+	{"format", "bounded callargs ctype debuginfo event printk"},
 
 	// Maps as text.
 	{"aggregate", "ctype maps script/printf script/show sema"},

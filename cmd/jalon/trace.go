@@ -27,7 +27,7 @@ var started = time.Now()
 type tracingFlags struct {
 	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
-	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}"`
+	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}. Default: the arguments at a function ($args), the value at its return ($retval), the arguments of a raw tracepoint, the kernel's record of a static tracepoint"`
 	All      bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
 	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
@@ -49,6 +49,7 @@ type tracingFlags struct {
 
 type traceCmd struct {
 	tracingFlags `embed:""`
+	Took         bool   `short:"T" name:"elapsed" help:"Without -c, returns of functions also show the time of the call: $elapsed, in nanoseconds"`
 	Cost         bool   `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
 	Format       string `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
 	Output       string `short:"o" help:"Write the events to a file instead of standard output"`
@@ -93,6 +94,7 @@ func (c *traceCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	opt.Own, opt.Elapsed = c.Format != "none" && !c.Overwrite, c.Took
 	if opt.Output, err = c.output(out); err != nil {
 		return err
 	}

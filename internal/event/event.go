@@ -64,7 +64,8 @@ type Field struct {
 	Reason string
 	// Show is the print format of the value. It does not affect the layout.
 	Show Show
-	// Group is "$args" or "$locals" if the field is part of such an expansion, otherwise "".
+	// Group is "$args" or "$locals" if the field is part of such an expansion, "$_sdata" if it has the string at an argument of
+	// the system call whose record is collected, otherwise "".
 	Group string
 	// If StrSize > 0, StrOffset, StrSize and StrStatusOffset describe a second, Counted slot with the string at
 	// a char* value. StrStatusOffset is -1 if it cannot fail.

@@ -34,6 +34,9 @@ type TextField struct {
 	Signed       bool
 }
 
+// CallStrings is the group of the fields that have the strings at the arguments of a system call, beside its record.
+const CallStrings = "$_sdata"
+
 // TextArg is an argument of a system call: a word of the record.
 type TextArg struct {
 	Name   string

@@ -102,6 +102,10 @@ func newPlan(s *event.Schema) *jsonPlan {
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		k := &p.keys[i]
+		if isCallString(f) { // part of its record
+			k.skip = true
+			continue
+		}
 		if seen[[2]string{f.Group, f.Name}] || f.Group != "" && done[f.Group] || f.Group == "" && done[f.Name] {
 			k.skip = true
 			continue

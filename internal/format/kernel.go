@@ -87,6 +87,10 @@ func (j *JSON) jsonSData(b []byte, ev *event.Event, v *event.Value) []byte {
 				key = "$text"
 			}
 			elem, rel, ok := ctype.Dynamic(f.Type)
+			if s, has := callString(ev, f.Name); has && s.Status == event.OK && s.Str != nil && s.Str.Status == event.OK {
+				b = appendString(append(appendString(comma(b), f.Name), ':'), string(s.Str.Data))
+				continue
+			}
 			if text, is := recordText(f, v.Data); is {
 				b = appendString(append(appendString(comma(b), f.Name), ':'), text)
 				continue

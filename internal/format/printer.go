@@ -1,7 +1,7 @@
 // Package format shows events: values as GDB prints them, lines of text, lines
 // of JSON, the summary at the end.
 //
-// Import rule: format imports ctype, event and printk only.
+// Import rule: format imports callargs, ctype, event and printk only.
 package format
 
 import (

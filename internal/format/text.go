@@ -83,6 +83,9 @@ func (t *Text) Event(ev *event.Event) error {
 	blocks := false
 	for i := range ev.Schema.Fields {
 		f := &ev.Schema.Fields[i]
+		if isCallString(f) {
+			continue
+		}
 		v := ev.Value(i)
 		if v.Status == event.OK && (f.Kind == event.Regs || f.Kind == event.Stack || isFrames(f.Kind)) {
 			blocks = true
@@ -90,7 +93,11 @@ func (t *Text) Event(ev *event.Event) error {
 		}
 		b = append(b, ' ')
 		if f.Kind == event.SData && v.Status == event.OK { // the kernel's own text needs no name
-			b = t.texts.append(b, ev, &v)
+			if f.Text != nil && f.Text.Call != "" && !v.Truncated {
+				b = t.o.Printer.appendCall(b, ev, &v)
+			} else {
+				b = t.texts.append(b, ev, &v)
+			}
 			continue
 		}
 		b = append(b, f.Name...)

@@ -24,6 +24,9 @@ type Kind struct {
 	// Sites finds the addresses in a program's file. Nil: the in-process engine does not support the kind.
 	Sites func(p *Place, m Module, check func() error) ([]Site, error)
 
+	// Own is what a hit at a single place of the kind shows where no collect list is given; "": nothing.
+	Own string
+
 	Returns   bool // the sites are the returns of the functions whose entries Sites gives
 	RunTime   bool // Off is a run-time address, in any module
 	Importing bool // the function may be imported from a library

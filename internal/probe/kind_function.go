@@ -6,7 +6,7 @@ var (
 	Function = kind(Kind{
 		Form: "[FILE:]FUNC", Where: "a function of a program, after the prologue as for GDB's `break`; every inlined copy",
 		Names: "parameters, local variables, globals, registers",
-		Find:  Finder.Instructions, Sites: afterPrologue,
+		Find:  Finder.Instructions, Sites: afterPrologue, Own: "$args",
 	})
 	Offset = kind(Kind{
 		Form: "[FILE:]FUNC+OFF", Where: "an instruction of a function, OFF bytes from its entry",

@@ -10,7 +10,7 @@ var Kprobe = kind(Kind{
 	Words: []string{"kprobe", "k"}, Form: "kprobe:[MODULE:]FUNC[+OFF], kprobe:0xADDR or kprobe:FILE:LINE",
 	Where:  "an instruction of the kernel; a line with `--vmlinux PATH`",
 	Names:  "at the entry the parameters (BTF) and `arg0` to `arg5`; registers; with `--vmlinux` every local variable",
-	Kernel: true, Attach: "kprobe", parse: (*parser).kprobe, Find: Finder.Probes,
+	Kernel: true, Attach: "kprobe", parse: (*parser).kprobe, Find: Finder.Probes, Own: "$args",
 })
 
 func (p *parser) kprobe(pl *Place, rest part) error {

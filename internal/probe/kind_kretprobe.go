@@ -4,5 +4,5 @@ package probe
 var Kretprobe = kind(Kind{
 	Words: []string{"kretprobe", "kr"}, Form: "kretprobe:[MODULE:]FUNC",
 	Where: "the return of a kernel function", Names: "`retval`, registers",
-	Kernel: true, Attach: "kretprobe", parse: (*parser).kernelFunction, Find: Finder.ReturnProbes,
+	Kernel: true, Attach: "kretprobe", parse: (*parser).kernelFunction, Find: Finder.ReturnProbes, Own: "$retval",
 })

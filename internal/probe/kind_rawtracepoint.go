@@ -4,7 +4,7 @@ package probe
 var RawTracepoint = kind(Kind{
 	Words: []string{"rawtracepoint", "rt"}, Form: "rawtracepoint:[MODULE:]EVENT",
 	Where: "any static tracepoint", Names: "its raw arguments and what they point to",
-	Kernel: true, Attach: "rawtracepoint", parse: (*parser).rawTracepoint, Find: Finder.RawTracepoints,
+	Kernel: true, Attach: "rawtracepoint", parse: (*parser).rawTracepoint, Find: Finder.RawTracepoints, Own: "$args",
 })
 
 func (p *parser) rawTracepoint(pl *Place, rest part) error {

@@ -6,7 +6,7 @@ import "strings"
 var Return = kind(Kind{
 	Form: "[FILE:]FUNC%return", Where: "the returns of a function of a program, and the jumps by which it hands over to another function (tail calls)",
 	Names:  "`retval`, local variables, globals, registers",
-	Attach: "uretprobe", Find: Finder.Returns, Sites: fromEntry, Returns: true,
+	Attach: "uretprobe", Find: Finder.Returns, Sites: fromEntry, Returns: true, Own: "$retval",
 })
 
 // ReturnSuffix marks the place.

@@ -6,7 +6,7 @@ import "strings"
 var Uretprobe = kind(Kind{
 	Words: []string{"uretprobe", "ur"}, Form: "uretprobe:PATH:FUNC",
 	Where: "the returns of a function of a file; without a process or with `--all` in every process", Names: "`retval`, globals, registers; in one process as of FUNC%return",
-	Kernel: true, Attach: "uretprobe", parse: (*parser).uretprobe, Find: Finder.Returns, Sites: fromEntry, Returns: true, Importing: true,
+	Kernel: true, Attach: "uretprobe", parse: (*parser).uretprobe, Find: Finder.Returns, Sites: fromEntry, Returns: true, Importing: true, Own: "$retval",
 })
 
 // uretprobe is PATH:FUNC; the function may have :: in it.

@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -102,5 +103,33 @@ func (co *collector) sdata(it lang.Collect) []*plan {
 	}
 	p := &plan{mode: asSData, span: it.Span}
 	p.Name, p.Kind, p.Type, p.Text = it.Text, event.SData, sd.Type, sd.Text
-	return []*plan{p}
+	return append([]*plan{p}, co.callStrings(it, sd)...)
 }
+
+// callStrings plans the strings at the arguments of a system call. What may not be text, such as the bytes of write, is
+// left out.
+func (co *collector) callStrings(it lang.Collect, sd *SData) (plans []*plan) {
+	if sd.Text == nil || sd.Text.Call == "" || sd.Text.Return || sd.Type == nil {
+		return nil
+	}
+	for i := range sd.Type.Strip().Fields() {
+		f := &sd.Type.Strip().Fields()[i]
+		if !isCharPointer(f.Type) || slices.Contains(notText, f.Name) {
+			continue
+		}
+		list, err := lang.ParseCollect("args->" + f.Name)
+		if err != nil {
+			continue // the name is a word of C
+		}
+		var p *plan
+		if b := co.try(func() { p = co.field(co.expr(list[0].X), list[0].Format) }); b != nil || p.mode != asPointer {
+			continue
+		}
+		p.Name, p.Group, p.span = f.Name, event.CallStrings, it.Span
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+// notText are pointers to characters in system calls at which there are bytes, or which the call fills.
+var notText = []string{"buf", "ubuf", "list"}

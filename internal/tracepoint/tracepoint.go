@@ -31,6 +31,8 @@ type Tracepoint struct {
 	Maps      []*sema.Map
 	NoRecord  bool
 	CountHits bool
+	// Own: without a collect list, a hit shows what its place has (OwnList); Elapsed: at returns also the time of the call.
+	Own, Elapsed bool
 }
 
 // New makes a tracepoint whose expressions are parsed already.
@@ -40,6 +42,24 @@ func New(place string, cond *lang.Condition, collect []lang.Collect) (*Tracepoin
 		return nil, err
 	}
 	return &Tracepoint{Place: p, Cond: cond, Collect: collect}, nil
+}
+
+// OwnList returns the collect list of a tracepoint that has none: the arguments at a function, the value at a return. A
+// pattern has none, because its sites are many.
+func (tp *Tracepoint) OwnList() []lang.Collect {
+	p := tp.Place
+	if !tp.Own || tp.NoRecord || len(tp.Collect) > 0 || p.Kind.Own == "" || p.Glob() || p.Off != 0 || p.Line != 0 {
+		return nil
+	}
+	text := p.Kind.Own
+	if tp.Elapsed && p.Kind.Returns {
+		text += ", $elapsed"
+	}
+	list, err := lang.ParseCollect(text)
+	if err != nil {
+		panic(fmt.Sprintf("BUG: %s: %v", text, err))
+	}
+	return list
 }
 
 // FromArgs parses the places of the command line; all share the collect lists.

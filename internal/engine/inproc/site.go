@@ -72,6 +72,9 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	in := w.input(scope)
 	in.Cond, in.Collect = tp.Cond, tp.Collect
 	part := engine.Part{Site: w, Input: in}
+	if list := tp.OwnList(); list != nil && scope.HasDebugInfo() {
+		in.Collect, part.Own = list, true
+	}
 	if in.Exit = w.Exit(); in.Exit != nil {
 		part.Entry, in.Exit.Pair, in.Exit.NoPair = w.pair()
 	}

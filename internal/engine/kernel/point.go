@@ -115,7 +115,11 @@ func (s *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 }
 
 func (s *Site) part(tp *tracepoint.Tracepoint, v *variant, r role) engine.Part {
-	return engine.Part{Site: &Point{v, s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
+	part := engine.Part{Site: &Point{v, s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
+	if list := tp.OwnList(); r == whole && len(part.Input.Collect) == 0 && list != nil && v.scope != nil && v.scope.HasDebugInfo() {
+		part.Input.Collect, part.Own = list, true
+	}
+	return part
 }
 
 // Instead implements engine.Replaceable: if a tracepoint names variables that only the
