@@ -1,28 +1,63 @@
 package runner
 
 import (
+	"context"
 	"fmt"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
-// lost reports the events that the script did not get.
+// lost reports the events that the script did not get, at its end.
 func (s *running) lost(sum *event.Summary) {
 	var lost, missed, faults uint64
 	for i := range sum.Sites {
 		lost, missed, faults = lost+sum.Sites[i].Lost, missed+sum.Sites[i].Missed, faults+sum.Sites[i].Faults
 	}
-	lost += sum.Unshown + sum.Torn
-	if lost > 0 && s.opt.JSON {
-		fmt.Fprintf(s.opt.Out, "{\"type\": \"lost_events\", \"data\": {\"events\": %d}}\n", lost)
-	} else if lost > 0 {
-		fmt.Fprintf(s.opt.Err, "Lost %d events\n", lost)
-	}
+	s.reportLost(lost + sum.Unshown + sum.Torn)
 	if missed > 0 {
 		s.warn(fmt.Sprintf("the kernel did not run probes at %d hits: they interrupted the same probes", missed))
 	}
 	if faults > 0 {
 		s.warn(fmt.Sprintf("%d predicates or updates of maps could not be evaluated; they had no effect", faults))
+	}
+}
+
+// reportLost reports the events that were lost since the last report, of those lost so far.
+func (s *running) reportLost(sofar uint64) {
+	n := sofar - min(s.lostBefore, sofar)
+	s.lostBefore = max(s.lostBefore, sofar)
+	switch {
+	case n == 0:
+	case s.opt.JSON:
+		fmt.Fprintf(s.opt.Out, "{\"type\": \"lost_events\", \"data\": {\"events\": %d}}\n", n)
+	default:
+		fmt.Fprintf(s.opt.Err, "Lost %d events\n", n)
+	}
+}
+
+// lostEvery is the time between two reports of lost events.
+const lostEvery = time.Second
+
+// watchLost reports lost events while the script runs.
+func (s *running) watchLost(ctx context.Context) {
+	clock := time.NewTicker(lostEvery)
+	defer clock.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-clock.C:
+		}
+		list, err := s.sess.Status(ctx)
+		if err != nil {
+			continue // the session is about to end
+		}
+		lost := uint64(0)
+		for i := range list {
+			lost += list[i].Lost
+		}
+		s.machine.Exclusive(func() { s.reportLost(lost) })
 	}
 }
 

@@ -58,6 +58,8 @@ type running struct {
 	result  *session.Result // nil before the end of the session
 	over    chan struct{}   // is closed at that end
 	cancel  context.CancelFunc
+	// lostBefore is how many events were reported as lost.
+	lostBefore uint64
 }
 
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
@@ -220,10 +222,18 @@ func (s *running) run(ctx context.Context) error {
 			tracing <- err
 		}()
 	}
+	watched := make(chan struct{})
+	go func() {
+		defer close(watched)
+		if s.sess != nil {
+			s.watchLost(ctx)
+		}
+	}()
 	if err == nil && !ended {
 		err = m.Wait(ctx, s.opt.USR1, s.sess != nil)
 	}
 	cancel()
+	<-watched
 	err = errors.Join(err, <-tracing, s.err)
 	s.held.release(func() {})
 	if err != nil && !errors.Is(err, unix.EPIPE) {

@@ -3,9 +3,12 @@ package runner
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -24,11 +27,15 @@ const prog = `
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
+#include <pthread.h>
 struct req { int type; unsigned long len; const char *path; struct { short a; signed char b:3; unsigned c:5; } in; int arr[4]; struct req *next; };
 __attribute__((noinline)) int handle(struct req *r, int n) { static volatile int sum; sum += r->len + n; return (int)r->len % 7; }
+static pthread_t other;
+void *again(void *);
 int main(int argc, char **argv) {
 	int n = atoi(argv[1]);
 	long total = 0;
+	if (argc > 2) pthread_create(&other, 0, again, argv);
 	struct req last = { 99, 1, "last" };
 	for (int i = 0; i < n; i++) {
 		char name[32];
@@ -37,8 +44,10 @@ int main(int argc, char **argv) {
 		total += handle(&r, i);
 		getppid();
 	}
+	if (argc > 2) pthread_join(other, 0);
 	return total == -1;
 }
+void *again(void *argv) { return (void *)(long)main(2, argv); }
 `
 
 // declared is the struct as scripts declare it.
@@ -52,7 +61,7 @@ func build(t *testing.T) string {
 		t.Fatal(err)
 	}
 	out := filepath.Join(dir, "prog")
-	if text, err := exec.Command("gcc", "-g", "-O1", "-o", out, src).CombinedOutput(); err != nil {
+	if text, err := exec.Command("gcc", "-g", "-O1", "-pthread", "-o", out, src).CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, text)
 	}
 	return out
@@ -78,7 +87,7 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 		t.Fatal(err)
 	}
 	var out, warnings bytes.Buffer
-	opt.Options = interp.Options{Out: &out, Err: &warnings, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
+	opt.Options = interp.Options{Out: &out, Err: &warnings, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
 	opt.Warn = func(text string) { t.Log(text) }
 	opt.IO = session.IO{Out: os.Stderr, Err: os.Stderr}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -201,5 +210,61 @@ func TestSiteMapsOfKernel(t *testing.T) {
 		if m.SiteMaps() != 1 {
 			t.Errorf("%s: the map is not at the sites", src)
 		}
+	}
+}
+
+// TestLostAddUp: what the script got and what is reported as lost, during the run and at its end, are all hits.
+func TestLostAddUp(t *testing.T) {
+	const hits = 300_000
+	path := build(t)
+	opt := Options{Argv: []string{path, strconv.Itoa(hits)}}
+	opt.JSON = true
+	out, _ := runScript(t, "uprobe:"+path+":handle { @n++; $i = 0; while ($i < 5) { $i++; } } end { print(@n); clear(@n); }", opt)
+	sum := 0
+	for _, re := range []string{`"events": (\d+)`, `"@n": (\d+)`} {
+		for _, m := range regexp.MustCompile(re).FindAllStringSubmatch(out, -1) {
+			n, err := strconv.Atoi(m[1])
+			if err != nil {
+				t.Fatal(err)
+			}
+			sum += n
+		}
+	}
+	if sum != hits {
+		t.Errorf("%d events were handled or reported as lost, want %d:\n%s", sum, hits, out)
+	}
+}
+
+// TestBothEnginesAtOnce: two CPUs update one map, each from a program and from the kernel at once; the sums are exact.
+func TestBothEnginesAtOnce(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("tracepoints need root")
+	}
+	path := build(t)
+	n := 100_000
+	if os.Getenv("JALON_FULL") != "" {
+		n = 10_000_000
+	}
+	src := strings.ReplaceAll(`uprobe:PROG:handle { @[arg1 & 3] = count(); @s = sum(arg1); @h = hist(arg1 & 1023); }
+		tracepoint:syscalls:sys_enter_getppid /pid == cpid/ { @[args.__syscall_nr & 3] = count(); @s = sum(1); @h = hist(5); }`, "PROG", path)
+	out, m := runScript(t, src, Options{Argv: []string{path, strconv.Itoa(n), "2"}})
+	if m.SiteMaps() != 3 {
+		t.Fatalf("%d maps are at the sites", m.SiteMaps())
+	}
+	each := 2 * n / 4
+	sum := 2*n*(n-1)/2 + 2*n // the arguments, and the system calls
+	want := []string{fmt.Sprintf("@[0]: %d\n@[1]: %d\n@[3]: %d\n@[2]: %d\n", each, each, each, each+2*n), fmt.Sprintf("@s: %d\n", sum)}
+	for _, w := range want {
+		if !strings.Contains(out, w) {
+			t.Errorf("%s\nwant %s", out, w)
+		}
+	}
+	total := 0
+	for _, m := range regexp.MustCompile(`(?m)^\[.*\) +(\d+) \||^\[\d+\] +(\d+) \|`).FindAllStringSubmatch(out, -1) {
+		k, _ := strconv.Atoi(m[1] + m[2])
+		total += k
+	}
+	if total != 4*n {
+		t.Errorf("the histogram has %d updates, want %d:\n%s", total, 4*n, out)
 	}
 }
