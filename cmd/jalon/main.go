@@ -10,6 +10,7 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -65,10 +66,14 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	defer noPanic()
-	if len(os.Args) < 2 || os.Args[1] != "run" {
+	args := os.Args[1:]
+	if asBpftrace {
+		args = append([]string{"run"}, args...)
+	}
+	if len(args) == 0 || args[0] != "run" {
 		runtime.UnlockOSThread()
 	}
-	exit(run(os.Args[1:]))
+	exit(run(args))
 }
 
 // noPanic turns a defect of jalon into a message: users never see a bare Go panic.
@@ -117,10 +122,17 @@ func run(args []string) int {
 	if args[0] == "record" {
 		c.Record.lists = listsOfPlaces(parser.Model, args)
 	}
+	if asBpftrace && (slices.Contains(args, "-h") || slices.Contains(args, "--help")) {
+		fmt.Fprint(stdout, bpftraceUsage)
+	}
 	ctx, err := parser.Parse(flagsFirst(parser.Model, args))
 	if err != nil {
 		if text := guessPid(args); text != "" {
 			return report(usageError(text))
+		}
+		if asBpftrace {
+			fmt.Fprintf(stderr, "ERROR: %s\n%s", bpftraceWords(err.Error()), bpftraceUsage)
+			return 1
 		}
 		fmt.Fprintf(stderr, "jalon: %v\n", err)
 		return 2

@@ -62,6 +62,9 @@ func (c *runCmd) Run() error {
 	if errors.As(err, &exit) { // by exit(), which may be any
 		return exit
 	}
+	if asBpftrace {
+		return exitError{reportBpftrace(err)}
+	}
 	if status := report(err); status != 2 {
 		return exitError{status}
 	}
@@ -72,6 +75,10 @@ func (c *runCmd) run() error {
 	c.Test, c.Bench = c.Test || c.Mode == "test", c.Bench || c.Mode == "bench"
 	switch {
 	case c.Version:
+		if asBpftrace {
+			fmt.Fprintf(stdout, "bpftrace v%s (jalon %s)\n", languageVersion, version)
+			return nil
+		}
 		fmt.Fprintf(stdout, "jalon %s, the language of bpftrace v%s\n", version, languageVersion)
 		return nil
 	case c.Info:
@@ -127,7 +134,7 @@ func (c *runCmd) check(s *script.Script, params []string, t target) (*check.Prog
 	})
 	if !c.NoWarn {
 		for _, w := range p.Warnings {
-			fmt.Fprintln(stderr, w.Render("warning"))
+			fmt.Fprintln(stderr, render(w, "warning", ""))
 		}
 	}
 	return p, err
@@ -157,6 +164,9 @@ func programOf(t target) string {
 // known refuses named parameters that the script does not ask for; --help lists those that it asks for.
 func (c *runCmd) known(p *check.Program, t target) error {
 	if _, asked := t.named["help"]; asked && !slices.Contains(p.Options, "help") {
+		if asBpftrace {
+			fmt.Fprintln(stderr, "HINT: expected program options:")
+		}
 		for _, name := range p.Options {
 			fmt.Fprintln(stderr, strings.TrimSuffix("--"+name+": "+p.Described[name], ": "))
 		}

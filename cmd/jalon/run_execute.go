@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"strings"
 	"syscall"
 	"time"
 
@@ -53,7 +52,8 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 			Folded: c.Folded, Live: c.Live, Clear: isTerminal(os.Stdout) && c.Output == "",
 			Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),
 			TimeMap: os.Getenv("BPFTRACE_DUMMY_TS_MAP"), // as in bpftrace, for tests
-			Kernel:  live, Names: live, Cgroup: runner.CgroupPath,
+			Render:  render, Message: messageLine,
+			Kernel: live, Names: live, Cgroup: runner.CgroupPath,
 			System: func(command string) ([]byte, error) { return shell(ctx, command) },
 		},
 	}
@@ -62,7 +62,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 	}
 	j.warn = func(m string) {
 		if !c.NoWarn {
-			fmt.Fprintln(stderr, "jalon: warning:", strings.TrimPrefix(m, "warning: "))
+			fmt.Fprintln(stderr, warning(m))
 		}
 	}
 	if c.Verbose {

@@ -31,7 +31,7 @@ type listed struct {
 func (c *runCmd) lister(pid int) *probeList {
 	warn := func(m string) {
 		if !c.NoWarn {
-			fmt.Fprintln(stderr, "jalon: warning:", m)
+			fmt.Fprintln(stderr, warning(m))
 		}
 	}
 	return &probeList{w: bufio.NewWriter(stdout), verbose: c.Verbose, pid: pid, dirs: c.debugDirs(), warn: warn}

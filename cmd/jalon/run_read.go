@@ -10,12 +10,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/interp"
 )
 
 // parse reads and parses the script and returns its positional parameters.
 func (c *runCmd) parse() (*script.Script, []string, error) {
 	if c.Expr != "" {
-		s, err := script.Parse("-e", c.Expr)
+		s, err := script.Parse(interp.CommandLine, c.Expr)
 		return s, c.Args, err
 	}
 	if len(c.Args) == 0 {

@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"strconv"
 	"strings"
@@ -19,10 +20,21 @@ type target struct {
 
 // target reads -c, -p and what follows "--": named parameters, then the program to start.
 func (c *runCmd) target() (t target, err error) {
-	t.named, t.argv = namedParams(c.after)
+	if asBpftrace { // what follows -- are parameters, in any order
+		t.named = map[string]string{}
+		for rest := c.after; len(rest) > 0; {
+			named, others := namedParams(rest)
+			maps.Copy(t.named, named)
+			if rest = others; len(rest) > 0 {
+				t.params, rest = append(t.params, rest[0]), rest[1:]
+			}
+		}
+	} else {
+		t.named, t.argv = namedParams(c.after)
+	}
 	if c.Cmd != "" {
 		// bpftrace has no programs after --: there, all are parameters.
-		t.params, t.kill = t.argv, true
+		t.params, t.kill = append(t.params, t.argv...), true
 		if t.argv, err = splitWords(c.Cmd); err != nil {
 			return t, usageError("-c: " + err.Error())
 		}

@@ -13,19 +13,27 @@ type Frame struct {
 	Cut string
 }
 
-// CodeFrames returns f, which has the address and its code, and the functions inlined at it, innermost first.
+// SourceLine is a line of a source file; File is "" if it is not known.
+type SourceLine struct {
+	File string
+	Line int
+}
+
+// CodeFrames returns f, which has the address and its code, and the functions inlined at it, innermost first, which were
+// called at the lines calls.
 // The offset of a caller was looked up for the call, one byte before the address; it is converted to that of
 // the address.
-func CodeFrames(f Frame, caller bool, inlined []string) []Frame {
+func CodeFrames(f Frame, caller bool, inlined []string, calls []SourceLine) []Frame {
 	if caller && f.Function != "" {
 		f.Offset++
 	}
 	var out []Frame
-	for _, name := range inlined {
+	for i, name := range inlined {
 		out = append(out, Frame{PC: f.PC, Function: name, File: f.File, Line: f.Line, Module: f.Module, Inlined: true})
-	}
-	if len(inlined) > 0 { // the line is that of the innermost
-		f.File, f.Line = "", 0
+		f.File, f.Line = "", 0 // the line of the address is that of the innermost
+		if i < len(calls) && calls[i].Line > 0 {
+			f.File, f.Line = calls[i].File, calls[i].Line
+		}
 	}
 	return append(out, f)
 }

@@ -118,10 +118,14 @@ func kernelFrames(k kernelSpace, pc uint64, caller bool) []debuginfo.Frame {
 	}
 	f.Function, f.Offset, f.Module = at.Name, at.Offset, at.Module
 	var inlined []string
+	var calls []debuginfo.SourceLine
 	if file := k.debugFile(); file != nil && at.Module == "" {
 		_, _, f.File, f.Line, inlined = file.Info.Symbolize(addr - file.Slide)
+		if len(inlined) > 0 {
+			calls = file.Info.Calls(addr - file.Slide)
+		}
 	}
-	return debuginfo.CodeFrames(f, caller, inlined)
+	return debuginfo.CodeFrames(f, caller, inlined, calls)
 }
 
 // ErrNoKernelFile means that no file with the kernel's debug information is named.

@@ -133,7 +133,7 @@ func wantFrames(t *testing.T, frames func(uint64, bool) []debuginfo.Frame, c *co
 	for pc := c.addr["read_some"]; pc < c.addr["main_loop"]; pc++ {
 		f := frames(pc, false)
 		if len(f) == 2 {
-			if f[0].Function != "note" || !f[0].Inlined || f[0].Line != 8 || filepath.Base(f[0].File) != "core.c" || f[1].Function != "read_some" || f[1].Offset != pc-c.addr["read_some"] {
+			if f[0].Function != "note" || !f[0].Inlined || f[0].Line != 8 || filepath.Base(f[0].File) != "core.c" || f[1].Function != "read_some" || f[1].Offset != pc-c.addr["read_some"] || f[1].Line != 13 || f[1].File != f[0].File {
 				t.Errorf("the inlined function: %+v", f)
 			}
 			return

@@ -77,5 +77,9 @@ func (im *Image) Frames(pc uint64, caller bool) []debuginfo.Frame {
 	}
 	var inlined []string
 	f.Function, f.Offset, f.File, f.Line, inlined = m.info.Symbolize(vaddr)
-	return debuginfo.CodeFrames(f, caller, inlined)
+	var calls []debuginfo.SourceLine
+	if len(inlined) > 0 {
+		calls = m.info.Calls(vaddr)
+	}
+	return debuginfo.CodeFrames(f, caller, inlined, calls)
 }

@@ -48,6 +48,20 @@ func (d *Diagnostic) Render(label string) string {
 	return b.String()
 }
 
+// Line returns where the diagnostic is: the line and its first and last column, which is behind it, all from 1; and the
+// line's text.
+func (d *Diagnostic) Line() (line, lo, hi int, text string) {
+	e := excerptOf(d.Text, d.Span)
+	text = d.Text
+	for range e.line - 1 {
+		_, text, _ = strings.Cut(text, "\n")
+	}
+	text, _, _ = strings.Cut(text, "\n")
+	begin := min(max(d.Span.Lo, 0), len(d.Text))
+	n := utf8.RuneCountInString(d.Text[begin:min(max(d.Span.Hi, begin), len(d.Text))])
+	return e.line, e.column, e.column + n, text
+}
+
 // Diagnostics is a list of diagnostics for one input, in the order of the text.
 type Diagnostics []*Diagnostic
 

@@ -53,7 +53,7 @@ func answers(t testing.TB, m *Module) string {
 	}
 	for _, pc := range pcs {
 		name, off, file, line, inl := m.Symbolize(pc + 3)
-		fmt.Fprintln(&b, name, off, file, line, inl)
+		fmt.Fprintln(&b, name, off, file, line, inl, m.Calls(pc+3))
 		sc, err := m.ScopeAt(pc)
 		if err != nil {
 			continue

@@ -270,6 +270,18 @@ type codeName struct {
 	file    string
 	line    int
 	inlined []string
+	calls   []debuginfo.SourceLine // of inlined
+}
+
+// Calls returns the lines of the calls of the inlined functions that Symbolize returns.
+func (fs *functions) Calls(vaddr uint64) []debuginfo.SourceLine {
+	defer fs.guard(nil)()
+	c, ok := fs.named.get(vaddr)
+	if !ok {
+		c = fs.codeName(vaddr)
+		fs.named.put(vaddr, c)
+	}
+	return slices.Clone(c.calls)
 }
 
 func (fs *functions) codeName(vaddr uint64) (c codeName) {
@@ -279,7 +291,8 @@ func (fs *functions) codeName(vaddr uint64) (c codeName) {
 	if b := fs.blockAt(vaddr, false); b != nil {
 		for x := b; x != nil; x = x.parent {
 			if x.inlined {
-				c.inlined = append(c.inlined, x.d.funcName())
+				file, line := x.callSite()
+				c.inlined, c.calls = append(c.inlined, x.d.funcName()), append(c.calls, debuginfo.SourceLine{File: file, Line: line})
 			}
 		}
 		o := b.outermost()

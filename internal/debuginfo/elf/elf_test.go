@@ -236,6 +236,23 @@ func TestLinks(t *testing.T) {
 	} else {
 		g.Close()
 	}
+	// In a directory that is named, by its name; only of this build.
+	dir := t.TempDir()
+	if err := os.Rename(path+".debug", filepath.Join(dir, filepath.Base(path)+".debug")); err != nil {
+		t.Fatal(err)
+	}
+	if g, tried := (Finder{DebugDirs: []string{dir}}).Find(f); g == nil {
+		t.Error(tried)
+	} else {
+		g.Close()
+	}
+	other := compile(t, "-Wl,--build-id=0xfedcba9876543210")
+	if err := os.Rename(other, filepath.Join(dir, filepath.Base(path)+".debug")); err != nil {
+		t.Fatal(err)
+	}
+	if g, tried := (Finder{DebugDirs: []string{dir}}).Find(f); g != nil || !strings.Contains(strings.Join(tried, "\n"), "its build-id differs") {
+		t.Error("a file of another build:", tried)
+	}
 }
 
 func FuzzNew(f *testing.F) {

@@ -56,7 +56,7 @@ type Finder struct {
 // that were tried, and why they do not fit.
 func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 	if f.BuildID != "" {
-		for _, path := range fd.Paths(f.BuildID) {
+		for _, path := range append(fd.Paths(f.BuildID), fd.named(f.Path)...) {
 			dbg, tried = fd.try(f, tried, path, func(g *File) string {
 				if g.BuildID != f.BuildID {
 					return "its build-id differs"
@@ -119,6 +119,14 @@ func (fd Finder) buildIDPath(dir, id string) string {
 func (fd Finder) Paths(buildID string) (list []string) {
 	for _, dir := range fd.DebugDirs {
 		list = append(list, fd.buildIDPath(dir, buildID))
+	}
+	return list
+}
+
+// named lists files of the usual name in the debug directories themselves.
+func (fd Finder) named(file string) (list []string) {
+	for _, dir := range fd.DebugDirs {
+		list = append(list, filepath.Join(fd.Root, dir, filepath.Base(file)+".debug"))
 	}
 	return list
 }

@@ -60,6 +60,12 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 		return val{}, nil, false
 	}
 	t := m.typeOf(x)
+	if i, ok := x.(*script.Index); ok { // the site has read what is behind the array
+		if a := m.typeOf(i.X); a.Kind == types.Array && a.Count > 0 && m.expr(i.I).n >= uint64(a.Count) {
+			m.warn(x, outside)
+			return blank(f.Type), f.Type, true
+		}
+	}
 	if f.Type.Is(types.KStack, types.UStack) {
 		return stackOf(m, x, f), t, true
 	}

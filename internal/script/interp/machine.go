@@ -13,6 +13,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/printf"
@@ -84,8 +85,12 @@ type Options struct {
 	Now     func() time.Time
 	// Boot and Mono are the clocks of nsecs, in nanoseconds.
 	Boot, Mono func() uint64
-	Names      Names  // nil: addresses have no names
-	Kernel     Kernel // nil: probes that run in jalon itself cannot read the kernel
+	// Render and Message write warnings, and messages of errorf and the like; nil: in jalon's form. note is the operation
+	// of the kernel that failed.
+	Render  func(d *lang.Diagnostic, label, note string) string
+	Message func(d *lang.Diagnostic, label string) string
+	Names   Names  // nil: addresses have no names
+	Kernel  Kernel // nil: probes that run in jalon itself cannot read the kernel
 	// Cgroup returns the path of a cgroup by its number; nil: paths are not known.
 	Cgroup func(id uint64) string
 	// Load is called before each probe that runs in jalon itself, to load the maps of sites; nil: there are none.

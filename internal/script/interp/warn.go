@@ -44,7 +44,7 @@ func (m *Machine) warn(at script.Node, why *trouble, args ...any) {
 	m.order = append(m.order, w)
 	d := diagnostic(at, why, args)
 	if !m.opts.JSON {
-		fmt.Fprintln(m.opts.Err, d.Render("warning"))
+		fmt.Fprintln(m.opts.Err, rendered(m, d, why))
 		return
 	}
 	line, col := position(at)
@@ -53,7 +53,29 @@ func (m *Machine) warn(at script.Node, why *trouble, args ...any) {
 	} else {
 		fmt.Fprintf(m.opts.Out, "{\"type\": \"runtime_error\", \"msg\": %s", printf.Quote(d.Msg))
 	}
-	fmt.Fprintf(m.opts.Out, ", \"filename\": %s, \"line\": %d, \"col\": %d}\n", printf.Quote(at.File().Name), line, col)
+	fmt.Fprintf(m.opts.Out, ", \"filename\": %s, \"line\": %d, \"col\": %d}\n", printf.Quote(fileName(at)), line, col)
+}
+
+// rendered is the text of a warning.
+func rendered(m *Machine, d *lang.Diagnostic, why *trouble) string {
+	switch {
+	case m.opts.Render == nil:
+		return d.Render("warning")
+	case why.call == "":
+		return m.opts.Render(d, "warning", "")
+	}
+	return m.opts.Render(d, "warning", fmt.Sprintf("helper: %s, retcode: %d", why.call, why.code))
+}
+
+// CommandLine is the name of a script that is written on the command line.
+const CommandLine = "-e"
+
+// fileName is the name of a script in JSON: bpftrace's.
+func fileName(at script.Node) string {
+	if name := at.File().Name; name != CommandLine {
+		return name
+	}
+	return "stdin"
 }
 
 // diagnostic is a warning with its position.

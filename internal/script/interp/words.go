@@ -436,7 +436,11 @@ func (m *library) message(at script.Expr, args []script.Expr) val {
 func (m *library) say(at script.Node, kind, word, text string) {
 	line, col := position(at)
 	if m.opts.JSON {
-		fmt.Fprintf(m.opts.Out, "{\"type\": %q, \"msg\": %s, \"filename\": %s, \"line\": %d, \"col\": %d}\n", kind, printf.Quote(text), printf.Quote(at.File().Name), line, col)
+		fmt.Fprintf(m.opts.Out, "{\"type\": %q, \"msg\": %s, \"filename\": %s, \"line\": %d, \"col\": %d}\n", kind, printf.Quote(text), printf.Quote(fileName(at)), line, col)
+		return
+	}
+	if m.opts.Message != nil {
+		fmt.Fprintln(m.opts.Err, m.opts.Message(at.File().At(at.Span(), text, ""), word))
 		return
 	}
 	fmt.Fprintf(m.opts.Err, "%s:%d:%d: %s: %s\n", at.File().Name, line, col, word, text)

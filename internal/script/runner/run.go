@@ -14,6 +14,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"golang.org/x/sys/unix"
 
@@ -73,6 +74,13 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		return nil, err
 	}
 	s := &running{opt: opt, over: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
+	if warn := opt.Warn; warn != nil && p.Config.Word("missing_probes") == "ignore" {
+		s.opt.Warn = func(text string) {
+			if !strings.HasPrefix(strings.TrimPrefix(text, "warning: "), "error: no ") { // of a place that is not there
+				warn(text)
+			}
+		}
+	}
 	tps, err := s.tracepoints(sites)
 	if err != nil {
 		return nil, err

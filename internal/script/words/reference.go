@@ -59,6 +59,7 @@ addition jalon has floating-point literals and values, and variables of a progra
 The flags and exit statuses are bpftrace's (` + "`jalon run --help`" + `): the status of exit(), 1 for any error. What follows
 ` + "`--`" + ` are named parameters, then a program to start, which runs on when the script ends; a program of -c is ended
 with it. Ctrl-C ends a script and prints its maps. A file that begins with ` + "`#!/usr/bin/env -S jalon run`" + ` is a program.
+A link to jalon with the name bpftrace is ` + "`jalon run`" + ` and writes errors and warnings in bpftrace's form.
 Settings can be given in the environment, as BPFTRACE_ and the setting's name in upper case.
 
 ` + "`jalon run`" + ` checks whole scripts in this language before anything is attached. What a probe reads is collected at its
