@@ -11,6 +11,7 @@
 #include "work.h"
 
 	.text
+	.balign 16	/* compilers leave padding behind a function, which a jump at its return takes */
 	.globl limit_tramp_false, limit_tramp_nocount, limit_tramp_record, limit_tramp_untimed, limit_tramp_both
 	.globl limit_cpu_1, limit_cpu_2, limit_cpu_3, limit_cpu_4, limit_cs_1, limit_cs_2, limit_cs_3, limit_cs_4
 

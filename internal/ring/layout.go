@@ -23,7 +23,8 @@ package ring
 //
 // A ring:
 //
-//	+0             u64 reserved: bytes reserved so far (writers)
+//	+0             u64 reserved: bytes reserved so far (writers). With lock bits 0-54, and in bits 55-63 how far back
+//	               the newest context is, in units of 8 bytes; 0: it may not be used
 //	+8             u64 thread, epoch, from, limit: of the newest context, see below (sequences)
 //	+40            u64 dropped: hits that found the ring full (writers, atomic)
 //	+48            u64 claim: where the newest sub-buffer of a ring of sequences begins, see overwrite.go
@@ -55,8 +56,8 @@ package ring
 //
 // The reader returns events as records with the head of record.go, whatever they were in the ring.
 //
-// Writer protocol with lock (several threads may race for a ring, also after a migration). Each event has a context of
-// its own:
+// Writer protocol with lock (several threads may race for a ring, also after a migration). In the process each event has a
+// context of its own:
 //  1. old = reserved. If context and event have no room in old's sub-buffer, or none was begun: start = the start of the
 //     next one; if start + its size - consumed > Size: read reserved again. If it is still old, the ring is full: count
 //     CounterLost and dropped, give up. Else this thread was stopped between the two loads, and consumed may have passed
@@ -68,10 +69,24 @@ package ring
 //  4. if it begins a sub-buffer, store its head, the filler's word at old, then the packet's word. Store the context's
 //     word, with the size of the event. All bytes of free room are zero (the reader zeroes what it consumed), so the
 //     reader waits before a word that is not stored yet.
-//  5. store the event's head, with WordPending, its upper half first. Store the context. The reader uses a context when
+//  5. store the event's head, with WordPending, its upper half first. Store the context (in the kernel's programs before the
+//     event's head, the time as the last). The reader uses a context when
 //     the event behind it is complete, since its writer has stored both. Store the fields.
 //  6. store the event's word without WordPending, in one store of its upper half: the event is complete. x86 stores are
 //     seen in order: a reader that sees it sees the event.
+//
+// In the kernel's programs, whose rings are not overwritten, an event can do without:
+//
+//	2k. if the event needs no sub-buffer, and reserved says where the newest context is: load its time and then its thread, before 2. If they
+//	    are this thread's and of the same epoch as the time of 2, the event needs no context: it goes to old, 4 is left out, and
+//	    5 stores the head in one store. What was loaded is
+//	    zero or final: room is zero until its writer stores, and again when the reader has consumed it. A time of this epoch is not
+//	    zero, and was stored behind the thread.
+//	3k. the exchange also changes the distance: behind a new context it is the size of both, and behind an event without
+//	    context it grows by the event; 0 where it would exceed MaxNear. If the exchange succeeds, nothing was reserved since 1:
+//	    the context that 2k has looked at is the newest one, whose events the reader returns with it.
+//
+// So position and context are changed in one exchange, and no context has to be published.
 //
 // Writer protocol in a restartable sequence (rseq(2)), for threads that registered.go lists. The kernel sends a
 // thread that is preempted, migrated or gets a signal in a sequence to its abort handler. While it is in one it is on one
@@ -148,6 +163,10 @@ const (
 	SubBase      = 4
 	RingData     = PageSize
 
+	NearShift = 55 // of the distance, in reserved with lock
+	NearUnit  = 8
+	MaxNear   = 1<<(64-NearShift) - 1
+
 	WordKind    = 27 // shift of the kind
 	WordClock   = 1<<WordKind - 1
 	WordPending = 1 << 63
@@ -173,6 +192,9 @@ const (
 
 	EventHead = 8 // 16 with a size of its own
 )
+
+// Position is the number of bytes in what writers with lock have reserved.
+func Position(reserved uint64) uint64 { return reserved & (1<<NearShift - 1) }
 
 // Counters of one site on one CPU (u64 each).
 const (

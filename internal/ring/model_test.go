@@ -26,7 +26,7 @@ func TestModel(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", total)
-	if total.Complete == 0 || total.Compact == 0 || total.Nested == 0 || total.Lost == 0 || total.Aborted == 0 || total.Refused == 0 || total.Fillers == 0 || total.Holes == 0 {
+	if total.Complete == 0 || total.Compact == 0 || total.Nested == 0 || total.Near == 0 || total.Lost == 0 || total.Aborted == 0 || total.Refused == 0 || total.Fillers == 0 || total.Holes == 0 {
 		t.Errorf("something never happened: %+v", total)
 	}
 }
@@ -41,6 +41,7 @@ const (
 type modelCounts struct {
 	Complete, Lost   int
 	Compact, Nested  int // without a context of their own; in handlers of signals
+	Near             int // without a context of their own, with lock
 	Aborted, Refused int // sequences, exchanges
 	Fillers, Holes   int // of threads that were killed
 }
@@ -50,6 +51,7 @@ func (c *modelCounts) add(d *modelCounts) {
 	c.Lost += d.Lost
 	c.Compact += d.Compact
 	c.Nested += d.Nested
+	c.Near += d.Near
 	c.Aborted += d.Aborted
 	c.Refused += d.Refused
 	c.Fillers += d.Fillers
@@ -66,6 +68,7 @@ type model struct {
 	now     uint64 // the counter of all virtual CPUs
 	threads []*modelThread
 	running [modelCPUs]*modelThread
+	near    bool                // writers with lock do as the kernel's programs do
 	lazy    int                 // how seldom the reader reads
 	want    map[uint64][]uint64 // the fields of completed records, by their time
 	out     [2 * modelCPUs][]byte
@@ -89,6 +92,8 @@ type modelThread struct {
 	fields []uint64
 	time   uint64
 	old    uint64 // what it loaded from reserved
+	near   uint64 // see nearest
+	packed uint64 // with the distance of a context
 	// Positions of the context, behind the head of a sub-buffer if the event begins one, and of the event.
 	context, event uint64
 	begins         bool
@@ -101,6 +106,9 @@ func newModel(t *testing.T, seed uint64) *model {
 	m := &model{t: t, rnd: rand.New(rand.NewPCG(seed, 5)), s: s, r: NewReader(s), now: 1 << 40, lazy: 1 << (seed % 7), want: map[uint64][]uint64{}}
 	for site := range modelSites {
 		m.r.SetSize(uint32(site), m.size(uint32(site)))
+	}
+	for n := modelCPUs; n < len(m.out) && seed%3 != 0; n++ {
+		m.near, m.r.rings[n].near = true, true
 	}
 	for id := range 3 + m.rnd.IntN(4) {
 		m.threads = append(m.threads, &modelThread{m: m, id: uint64(id + 1), restartable: m.rnd.IntN(4) != 0})
@@ -328,11 +336,19 @@ func (th *modelThread) heads(cpu int) {
 		}
 		th.store(cpu, start, is(PacketMagic))
 	}
-	th.store(cpu, th.context+ContextTime, is(th.time))
+	if !th.m.near {
+		th.store(cpu, th.context+ContextTime, is(th.time))
+	}
 	th.store(cpu, th.context, is(th.size()<<32|KindContext<<WordKind|th.time&WordClock))
+	if th.m.near {
+		th.store(cpu, th.context+ContextThread, is(th.id))
+		th.store(cpu, th.context+ContextTime, is(th.time))
+	}
 	th.store(cpu, th.event, is(WordPending|th.eventWord()>>32<<32))
 	th.store(cpu, th.event, is(WordPending|th.eventWord()))
-	th.store(cpu, th.context+ContextThread, is(th.id))
+	if !th.m.near {
+		th.store(cpu, th.context+ContextThread, is(th.id))
+	}
 }
 
 // hit is sequence A.
@@ -402,11 +418,12 @@ func (th *modelThread) locked() {
 	cpu := th.cpu + modelCPUs
 	th.steps, th.again = nil, nil
 	th.do(func() {
-		th.old = *th.word(cpu, RingReserved)
+		th.packed = *th.word(cpu, RingReserved)
+		th.old = Position(th.packed)
 	}, func() {
 		switch {
 		case th.place(cpu):
-		case *th.word(cpu, RingReserved) == th.old:
+		case *th.word(cpu, RingReserved) == th.packed:
 			th.lost()
 			*th.word(cpu, RingDropped) += 1
 		default:
@@ -415,17 +432,56 @@ func (th *modelThread) locked() {
 		}
 	}, func() {
 		th.time = th.m.now
-	}, func() {
-		if *th.word(cpu, RingReserved) != th.old {
-			th.m.Refused++
-			th.locked()
-			return
-		}
-		*th.word(cpu, RingReserved) = th.event + th.size()
-		th.heads(cpu)
-		th.ring = cpu
-		th.complete(cpu)
+		th.nearest(cpu)
+		th.do(func() { th.exchange(cpu) })
 	})
+}
+
+// nearest adds step 2k. What it finds is in near: the distance of a context that the event can do with.
+func (th *modelThread) nearest(cpu int) {
+	near := th.packed >> NearShift
+	th.near = 0
+	if !th.m.near || th.m.on || th.begins || near == 0 || near+th.size()/NearUnit > MaxNear {
+		return
+	}
+	context := th.old - near*NearUnit
+	epoch := uint64(0)
+	th.do(func() {
+		epoch = *th.at(cpu, context+ContextTime) >> WordKind
+	}, func() {
+		if *th.at(cpu, context+ContextThread) == th.id && epoch != 0 {
+			th.near = near
+		}
+	}, func() {
+		th.time = th.m.now
+	}, func() {
+		if epoch != th.time>>WordKind {
+			th.near = 0
+		}
+	})
+}
+
+// exchange is step 3, and adds the rest.
+func (th *modelThread) exchange(cpu int) {
+	if *th.word(cpu, RingReserved) != th.packed {
+		th.m.Refused++
+		th.locked()
+		return
+	}
+	near, end := uint64(0), th.event+th.size()
+	if th.near > 0 {
+		th.m.Near++
+		th.context, th.event, end, near = th.old, th.old, th.old+th.size(), th.near+th.size()/NearUnit
+		th.store(cpu, th.event, is(WordPending|th.eventWord()))
+	} else {
+		if th.m.near {
+			near = (ContextSize + th.size()) / NearUnit
+		}
+		th.heads(cpu)
+	}
+	*th.word(cpu, RingReserved) = end | near<<NearShift
+	th.ring = cpu
+	th.complete(cpu)
 }
 
 // reserved is what follows the commit of a sequence.

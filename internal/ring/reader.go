@@ -49,6 +49,7 @@ type ringReader struct {
 	// table of the sub-buffers, and whether the writers use sequences: for Snapshot.
 	table     unsafe.Pointer
 	sequences bool
+	near      bool   // reserved has the distance of the newest context
 	between   func() // called between the loads of a snapshot, by tests
 	pos       uint64
 	// time and thread of the last context; known: there is one.
@@ -81,7 +82,7 @@ func NewReader(s *Shared) *Reader {
 			reserved: s.word(off + RingReserved),
 			writer:   s.word(off + RingThread),
 			consumed: s.word(off + RingConsumed),
-			table:    unsafe.Pointer(&s.mem[off+SubTable]), sequences: cpu < s.restartable(),
+			table:    unsafe.Pointer(&s.mem[off+SubTable]), sequences: cpu < s.restartable(), near: s.near(),
 		}
 		r.rings[cpu].pos = atomic.LoadUint64(r.rings[cpu].consumed) &^ 7
 	}
@@ -123,7 +124,7 @@ func (r *Reader) Stats() Stats {
 // more closely would cost them a cache miss for every record.
 func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	rr := &r.rings[cpu]
-	limit := atomic.LoadUint64(rr.reserved) - rr.pos
+	limit := rr.end() - rr.pos
 	if limit > rr.size || limit&7 != 0 {
 		return dst, rr.resync()
 	}
@@ -152,6 +153,17 @@ func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	return dst, Pending
 }
 
+// end is the position up to which writers have reserved.
+func (rr *ringReader) end() uint64 { return rr.position(atomic.LoadUint64(rr.reserved)) }
+
+// position is that in a word of what is reserved.
+func (rr *ringReader) position(reserved uint64) uint64 {
+	if rr.near {
+		return Position(reserved)
+	}
+	return reserved
+}
+
 // clear zeroes bytes from from to to behind the reader's position.
 func (rr *ringReader) clear(from, to uint64) {
 	at := unsafe.Add(rr.data, (rr.pos+from)&(rr.size-1))
@@ -174,6 +186,8 @@ func (r *Reader) read(rr *ringReader, pos, limit uint64, dst []byte) (uint64, []
 	case KindEvent:
 		site, head, size := r.event(rr, pos, word, limit)
 		switch {
+		case rr.near && word&WordPending != 0: // its site may not be known yet
+			return 0, dst
 		case size == 0 || word&WordPending == 0 && !rr.known:
 			return damaged, dst
 		case word&WordPending != 0:
@@ -280,7 +294,7 @@ func (rr *ringReader) resync() State {
 		}
 		reserved = aligned
 	}
-	rr.pos = reserved
-	atomic.StoreUint64(rr.consumed, reserved)
+	rr.pos = rr.position(reserved)
+	atomic.StoreUint64(rr.consumed, rr.pos)
 	return Pending
 }

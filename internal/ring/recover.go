@@ -1,7 +1,5 @@
 package ring
 
-import "sync/atomic"
-
 // Recover drains the rest of a ring after all writers have died. A writer that dies leaves an event with WordPending,
 // or, with lock between reservation and context, a hole. Recover passes over both and counts them as torn.
 func (r *Reader) Recover(cpu int, dst []byte) []byte {
@@ -20,7 +18,7 @@ func (r *Reader) Recover(cpu int, dst []byte) []byte {
 }
 
 // Reserved is what writers have reserved so far in a ring: a position for SkipBefore.
-func (r *Reader) Reserved(cpu int) uint64 { return atomic.LoadUint64(r.rings[cpu].reserved) }
+func (r *Reader) Reserved(cpu int) uint64 { return r.rings[cpu].end() }
 
 // SkipBefore moves past the event at the reader's position, if it has WordPending and was reserved before a position: its
 // writer will not complete it. Other writers may go on.
@@ -32,7 +30,7 @@ func (r *Reader) SkipBefore(cpu int, end uint64) bool {
 // skipFiller moves past the event at the reader's position if it is not complete: it reports whether it is one. The
 // context before it may be that of events behind it too: it was complete before these were written.
 func (r *Reader) skipFiller(rr *ringReader) bool {
-	limit := atomic.LoadUint64(rr.reserved) - rr.pos
+	limit := rr.end() - rr.pos
 	if limit == 0 || limit > rr.size {
 		return false
 	}
@@ -72,7 +70,7 @@ func (rr *ringReader) skip(n, torn uint64) {
 // skipHole moves past the hole at the reader's position. Events with WordPending behind it count as its end, like complete
 // ones.
 func (r *Reader) skipHole(rr *ringReader) {
-	limit := atomic.LoadUint64(rr.reserved) - rr.pos
+	limit := rr.end() - rr.pos
 	if limit == 0 || limit > rr.size {
 		return // Drain resynchronises
 	}
@@ -83,8 +81,8 @@ func (r *Reader) skipHole(rr *ringReader) {
 	rr.skip(n, torn)
 }
 
-// holeBySizes finds the end of a hole, which must consist of whole events of the known sizes, each with a context that
-// begins with a zero word. It returns the length and the minimum number of events, or 0 if sizes are unknown or do not
+// holeBySizes finds the end of a hole, which must consist of whole events of the known sizes, each with a context, or
+// where that is possible without, that begins with a zero word. It returns the length and the minimum number of events, or 0 if sizes are unknown or do not
 // fit.
 func (r *Reader) holeBySizes(rr *ringReader, limit uint64) (n, torn uint64) {
 	sizes := r.distinctSizes()
@@ -106,8 +104,10 @@ func (r *Reader) holeBySizes(rr *ringReader, limit uint64) (n, torn uint64) {
 			continue // inside a hole: nothing starts here
 		}
 		for _, size := range sizes {
-			if end := off + rr.room(rr.pos+off, size); end <= limit && (events[end/8] == 0 || events[end/8] > count+1) {
-				events[end/8] = count + 1
+			for _, room := range rr.rooms(rr.pos+off, size) {
+				if end := off + room; end <= limit && (events[end/8] == 0 || events[end/8] > count+1) {
+					events[end/8] = count + 1
+				}
 			}
 		}
 	}
@@ -117,14 +117,17 @@ func (r *Reader) holeBySizes(rr *ringReader, limit uint64) (n, torn uint64) {
 	return 0, 0
 }
 
-// room is what a reservation with lock at pos takes for an event of this size: with a context, and maybe the start of a
-// sub-buffer.
-func (rr *ringReader) room(pos, size uint64) uint64 {
-	size += ContextSize
-	if PacketHead+size <= rr.sub && (pos-1)&(rr.sub-1) <= rr.sub-1-size {
-		return size
+// rooms are what a reservation with lock at pos may take for an event of this size: with a context, and maybe the start of
+// a sub-buffer; in near rings without both too.
+func (rr *ringReader) rooms(pos, size uint64) []uint64 {
+	whole := ContextSize + size
+	switch {
+	case PacketHead+whole > rr.sub || (pos-1)&(rr.sub-1) > rr.sub-1-whole:
+		return []uint64{-pos&(rr.sub-1) + PacketHead + whole}
+	case rr.near:
+		return []uint64{whole, size}
 	}
-	return -pos&(rr.sub-1) + PacketHead + size
+	return []uint64{whole}
 }
 
 // holeByScan looks for the next head at every 8 bytes.
@@ -158,17 +161,21 @@ func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
 		if n == 0 {
 			return false
 		}
-		time := rr.wordAt(pos + ContextTime)
-		if r.clock == ClockNone && time != 0 || r.clock != ClockNone && (time == 0 || time+maxDelay < rr.last) {
+		time, event := rr.wordAt(pos+ContextTime), rr.wordAt(pos+ContextSize)
+		begun := rr.near && time == 0 && event == 0
+		if r.clock == ClockNone && time != 0 || r.clock != ClockNone && !begun && (time == 0 || time+maxDelay < rr.last) {
 			return false
 		}
-		if event := rr.wordAt(pos + ContextSize); event != 0 && event&WordPending == 0 {
+		if event != 0 && event&WordPending == 0 {
 			if _, _, size := r.event(rr, pos+ContextSize, event, limit-ContextSize); size != n || event>>WordKind&31 != KindEvent {
 				return false
 			}
 		}
 		n += ContextSize
 		return n == limit || r.begins(rr, pos+n, limit-n)
+	case KindEvent:
+		_, _, n := r.event(rr, pos, word, limit)
+		return rr.near && rr.known && n > 0 && (n == limit || r.begins(rr, pos+n, limit-n))
 	}
 	return false
 }

@@ -192,12 +192,19 @@ func (s *Shared) Dropped(ring int) uint64 {
 	return atomic.LoadUint64(s.word(s.g.RingOffset(ring) + RingDropped))
 }
 
+// near: writers use contexts of others (2k).
+func (s *Shared) near() bool { return s.g.spare() > 0 }
+
 // Used returns the number of reserved bytes in a ring that the reader has not consumed, committed or not.
 func (s *Shared) Used(cpu int) uint64 {
 	ring := s.g.RingOffset(cpu)
 	// Read consumed first. In the other order it could be larger than an old value of reserved.
 	consumed := atomic.LoadUint64(s.word(ring + RingConsumed))
-	used := atomic.LoadUint64(s.word(ring+RingReserved)) - consumed
+	reserved := atomic.LoadUint64(s.word(ring + RingReserved))
+	if s.near() {
+		reserved = Position(reserved)
+	}
+	used := reserved - consumed
 	if used > math.MaxInt64 {
 		return 0
 	}

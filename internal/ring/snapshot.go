@@ -72,7 +72,7 @@ func (rr *ringReader) copySub(i uint64) (p piece, torn bool) {
 	table := (*uint64)(unsafe.Add(rr.table, SubEntry*i))
 	was := entry(atomic.LoadUint64(table))
 	rr.pause()
-	reserved := atomic.LoadUint64(rr.reserved)
+	reserved := rr.end()
 	if was.done() == 0 || reserved == 0 {
 		return piece{}, false // nothing was ever stored here, or nothing of this turn is complete
 	}

@@ -90,7 +90,7 @@ func (m *machine) compareFrame(tr *trial, s *agentexpr.Site, lay *agentexpr.Layo
 	for k := range vars {
 		vars[k] = binary.LittleEndian.Uint64(word(l.Variables + 8*uint64(k)))
 	}
-	size := binary.LittleEndian.Uint64(word(l.Rings+ring.RingReserved)) - pos
+	size := ring.Position(binary.LittleEndian.Uint64(word(l.Rings+ring.RingReserved))) - pos
 	rec, err := m.take(l, pos, size)
 	if err != nil {
 		return err

@@ -42,7 +42,7 @@ func fileOffset(t *testing.T, pc uint64) uint64 {
 func (m *machine) records() (recs [][]byte) {
 	l, _ := layout()
 	base := l.Rings
-	pos, reserved := *m.shared(base + ring.RingConsumed), *m.shared(base + ring.RingReserved)
+	pos, reserved := *m.shared(base + ring.RingConsumed), ring.Position(*m.shared(base + ring.RingReserved))
 	recs, end, err := m.read(&l, 0, pos, reserved)
 	if err != nil || end != reserved {
 		m.t.Fatalf("read to %d of %d: %v", end, reserved, err)

@@ -53,6 +53,8 @@ func looped(body asm.Instructions) asm.Instructions {
 	empty := asm.Instructions{ // there is no reader: the ring is empty again
 		asm.LoadMapValue(asm.R2, 0, uint32(benchRing)).WithReference(mapName),
 		asm.LoadMem(asm.R3, asm.R2, ring.RingReserved, asm.DWord),
+		asm.LSh.Imm(asm.R3, 64-ring.NearShift),
+		asm.RSh.Imm(asm.R3, 64-ring.NearShift),
 		asm.StoreMem(asm.R2, ring.RingConsumed, asm.R3, asm.DWord),
 	}
 	first := btf.WithFuncMetadata(asm.Mov.Reg(asm.R1, asm.R2).WithSymbol("body"), function("body", btf.StaticFunc,

@@ -13,6 +13,7 @@ import (
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
@@ -59,8 +60,11 @@ func TestDifferential(t *testing.T) {
 		n.programs++
 	}
 	d := time.Since(began)
-	t.Logf("%d programs, %d runs, %d records, %d fault edges taken, %d rings full, %.0f programs/s",
-		n.programs, n.runs, n.records, n.faults, n.full, float64(n.programs)/d.Seconds())
+	t.Logf("%d programs, %d runs, %d records, %d fault edges taken, %d rings full, %d events without context, %.0f programs/s",
+		n.programs, n.runs, n.records, n.faults, n.full, m.near, float64(n.programs)/d.Seconds())
+	if programs >= 3000 && m.near < n.records/20 {
+		t.Errorf("only %d of %d events have no context", m.near, n.records)
+	}
 }
 
 // tally counts what happened.
@@ -181,6 +185,10 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 	}
 	put(l.Rings+ring.RingReserved, pos)
 	put(l.Rings+ring.RingConsumed, pos)
+	if s.RecordRoom && pos&(testSub-1) >= ring.ContextSize && r.Intn(2) == 0 {
+		put(l.Rings+ring.RingReserved, m.putContext(l, pos))
+		defer clear(m.mem[l.Rings+ring.RingData+(pos-ring.ContextSize)&(l.RingSize-1):][:ring.ContextSize])
+	}
 	if !s.RecordRoom {
 		put(l.Rings+ring.RingConsumed, pos-testRing)
 	}
@@ -212,7 +220,7 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 	}
 	given := counters[3]
 	counters[3] = 0
-	size := binary.LittleEndian.Uint64(word(l.Rings+ring.RingReserved)) - pos
+	size := ring.Position(binary.LittleEndian.Uint64(word(l.Rings+ring.RingReserved))) - pos
 	rec, err := m.take(l, pos, size)
 	if err != nil {
 		return err
@@ -287,6 +295,35 @@ func (m *machine) read(l *ring.Layout, cpu, pos, end uint64) (list [][]byte, at 
 			drop(ring.PacketHead)
 			continue
 		case ring.KindContext:
+			size := w >> 32
+			if event := word(pos, ring.ContextSize); event == 0 || event&ring.WordPending != 0 {
+				return list, pos, nil
+			}
+			time := word(pos, ring.ContextTime)
+			if event := word(pos, ring.ContextSize); (time^w)&ring.WordClock != 0 || (time^event)&ring.WordClock != 0 {
+				return list, pos, fmt.Errorf("words %#x, %#x of an event at %#x", w, event, time)
+			}
+			m.last[cpu].time, m.last[cpu].thread = time, word(pos, ring.ContextThread)
+			drop(ring.ContextSize)
+			rec, n, err := m.event(data[offset(pos):])
+			if err != nil || n != size {
+				return list, pos, fmt.Errorf("an event of %d bytes with a context of one of %d: %v", n, size, err)
+			}
+			list, last = append(list, m.head(cpu, rec)), pos+n
+			drop(n)
+			continue
+		case ring.KindEvent:
+			if w&ring.WordPending != 0 {
+				return list, pos, nil
+			}
+			m.near++
+			rec, n, err := m.event(data[offset(pos):])
+			if err != nil {
+				return list, pos, err
+			}
+			list, last = append(list, m.head(cpu, rec)), pos+n
+			drop(n)
+			continue
 		case 0:
 			if w == 0 {
 				return list, pos, nil
@@ -295,31 +332,45 @@ func (m *machine) read(l *ring.Layout, cpu, pos, end uint64) (list [][]byte, at 
 		default:
 			return list, pos, fmt.Errorf("word %#x at %#x", w, pos)
 		}
-		event, size, head := word(pos, ring.ContextSize), w>>32, uint64(ring.EventHead)
-		if event == 0 || event&ring.WordPending != 0 {
-			return list, pos, nil
-		}
-		if event>>53 == 0 {
-			if head *= 2; word(pos, ring.ContextSize+8) != size {
-				return list, pos, fmt.Errorf("event of %d bytes says %d", size, word(pos, ring.ContextSize+8))
-			}
-		}
-		site := uint32(event>>32) & (1<<21 - 1)
-		if uint32(event>>32) != ring.EventWord(site, size, head) || event>>ring.WordKind&31 != ring.KindEvent {
-			return list, pos, fmt.Errorf("event of %d bytes with the word %#x", size, event)
-		}
-		time := word(pos, ring.ContextTime)
-		if (time^event)&ring.WordClock != 0 || (time^w)&ring.WordClock != 0 {
-			return list, pos, fmt.Errorf("words %#x, %#x of an event at %#x", w, event, time)
-		}
-		rec := binary.LittleEndian.AppendUint64(nil, size-head+ring.RecHeader|uint64(site+1)<<32)
-		rec = binary.LittleEndian.AppendUint64(rec, time)
-		rec = binary.LittleEndian.AppendUint64(rec, word(pos, ring.ContextThread))
-		list = append(list, append(rec, data[offset(pos)+ring.ContextSize+head:][:size-head]...))
-		drop(ring.ContextSize + size)
-		last = pos
 	}
 	return list, pos, nil
+}
+
+// event reads an event as a record without thread and with the low bits of its time, and its size in the ring.
+func (m *machine) event(b []byte) (rec []byte, size uint64, err error) {
+	word := binary.LittleEndian.Uint64(b)
+	size, head := word>>53*8, uint64(ring.EventHead)
+	if size == 0 {
+		head, size = 2*head, binary.LittleEndian.Uint64(b[8:])
+	}
+	site := uint32(word>>32) & (1<<21 - 1)
+	if size < head || size > uint64(len(b)) || uint32(word>>32) != ring.EventWord(site, size, head) || word>>ring.WordKind&31 != ring.KindEvent {
+		return nil, 0, fmt.Errorf("event of %d bytes with the word %#x", size, word)
+	}
+	rec = binary.LittleEndian.AppendUint64(nil, size-head+ring.RecHeader|uint64(site+1)<<32)
+	rec = binary.LittleEndian.AppendUint64(rec, word&ring.WordClock)
+	rec = binary.LittleEndian.AppendUint64(rec, 0)
+	return append(rec, b[head:size]...), size, nil
+}
+
+// head puts the thread and the time of the newest context into a record.
+func (m *machine) head(cpu uint64, rec []byte) []byte {
+	c := &m.last[cpu]
+	time := binary.LittleEndian.Uint64(rec[8:]) | c.time&^ring.WordClock
+	binary.LittleEndian.PutUint64(rec[8:], time)
+	binary.LittleEndian.PutUint64(rec[16:], c.thread)
+	return rec
+}
+
+// putContext puts a context of this thread before pos, for the event that comes there. It returns what is reserved then.
+func (m *machine) putContext(l *ring.Layout, pos uint64) uint64 {
+	var now unix.Timespec
+	must(m.t, unix.ClockGettime(unix.CLOCK_MONOTONIC, &now))
+	m.last[0].time, m.last[0].thread = uint64(now.Nano()), m.env[ir.EnvPidTgid]
+	at := m.mem[l.Rings+ring.RingData+(pos-ring.ContextSize)&(l.RingSize-1):]
+	binary.LittleEndian.PutUint64(at[ring.ContextTime:], m.last[0].time)
+	binary.LittleEndian.PutUint64(at[ring.ContextThread:], m.last[0].thread)
+	return pos | ring.ContextSize/ring.NearUnit<<ring.NearShift
 }
 
 func (m *machine) header(tr *trial, rec []byte) error {

@@ -108,15 +108,20 @@ func (an *analysis) eventHead() int64 {
 }
 
 // reserve takes room in the CPU's ring (see package ring for the protocol). The pointer to the record is first the
-// address of the ring's data; at is the position of the context:
+// address of the ring's data; at is the position of the context, or of the event if it needs none:
 //
-//	again:  old = reserved; at = old; if context and event have no room in old's sub-buffer: begin
+//	again:  old = reserved; at = its position; if context and event have no room in its sub-buffer: begin
+//	        epoch = that of the newest context if it is this thread's, or 0
 //	claim:  time, between the load of reserved and the exchange
-//	        cmpxchg reserved: old -> at + context and event; if it was another: again
-//	        if at is not old: packet
-//	heads:  record += at & mask; store context and event
+//	        unless epoch is the time's: own
+//	        cmpxchg reserved: old -> behind the event; if it was another: again
+//	        head
+//	own:    cmpxchg reserved: old -> behind context and event; if it was another: again
+//	        if at is not old's position: packet
+//	heads:  store the context; at += its size
+//	head:   record += at & mask; store the event's head
 //	begin:  start = the next sub-buffer; if start + its size - consumed > ring: full
-//	        at = start + packet head; claim
+//	        at = start + packet head; epoch = 0; claim
 //	packet: store packet head and filler; heads
 //	full:   if reserved is not old any more: again; else lost
 func (g *gen) reserve(in *ir.Instr) {
@@ -124,8 +129,12 @@ func (g *gen) reserve(in *ir.Instr) {
 	l := &g.c.Layout
 	r := &reservation{
 		need: ring.ContextSize + in.Imm - ring.RecHeader + g.an.eventHead(), sub: int64(ring.SubSize(l.RingSize)),
-		turn: g.area(areaTurn), old: g.area(areaTurn) + 8, at: g.area(areaTurn) + 16,
-		claim: g.newLabel(), begin: g.newLabel(), packet: g.newLabel(), heads: g.newLabel(), retry: g.newLabel(),
+		turn: g.area(areaTurn), old: g.area(areaTurn) + 8, at: g.area(areaTurn) + 16, epoch: g.area(areaTurn) + 24,
+		claim: g.newLabel(), begin: g.newLabel(), own: g.newLabel(), packet: g.newLabel(), heads: g.newLabel(), head: g.newLabel(), retry: g.newLabel(),
+	}
+	if _, ok := g.an.pidTgid[in]; !ok {
+		g.pidTgid()
+		g.emit(asm.StoreMem(asm.R10, g.area(areaTurn)+turnThread, asm.R0, asm.DWord))
 	}
 	if g.cpuOffset(l.RingStride) {
 		g.mapPointer(asm.R4, l.Rings+ring.RingData)
@@ -139,6 +148,8 @@ func (g *gen) reserve(in *ir.Instr) {
 	g.emit(asm.StoreMem(asm.R10, r.turn, asm.R5, asm.DWord))
 	g.emit(asm.LoadMem(asm.R1, asm.R4, reserved, asm.DWord))
 	g.emit(asm.StoreMem(asm.R10, r.old, asm.R1, asm.DWord))
+	g.mov(asm.R5, asm.R1)
+	g.position(asm.R1, asm.R1)
 	if r.packets() == r.sub {
 		g.mov(asm.R2, asm.R1)
 		g.emit(asm.Sub.Imm(asm.R2, 1))
@@ -147,30 +158,114 @@ func (g *gen) reserve(in *ir.Instr) {
 	} else {
 		g.jump(r.begin)
 	}
+	g.newest(in, r)
 	g.bind(r.claim)
 	g.emit(asm.StoreMem(asm.R10, r.at, asm.R1, asm.DWord))
+	g.emit(asm.StoreMem(asm.R10, r.epoch, asm.R5, asm.DWord))
 	g.call(asm.FnKtimeGetNs)
 	g.mov(asm.R3, asm.R0)
 	g.load(asm.R4, g.an.record())
-	g.emit(asm.LoadMem(asm.R0, asm.R10, r.old, asm.DWord))
 	g.emit(asm.LoadMem(asm.R5, asm.R10, r.at, asm.DWord))
-	g.mov(asm.R1, asm.R0)
-	g.mov(asm.R2, asm.R5)
-	g.emit(asm.Add.Imm(asm.R2, int32(r.need)))
-	g.emit(compareExchange(asm.R4, asm.R2, reserved))
-	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, r.retry)
+	g.reserveNear(r)
+	g.bind(r.own)
+	g.movImm(asm.R2, r.need|near(r.need)<<ring.NearShift)
+	g.emit(asm.Add.Reg(asm.R2, asm.R5))
+	g.exchange(r)
+	g.position(asm.R1, asm.R1)
 	g.jumpIf(asm.JNE, 8, asm.R5, asm.R1, r.packet)
 	g.bind(r.heads)
-	g.storeHeads(in, r)
+	g.storeContext(in, r)
+	g.bind(r.head)
+	g.storeHead(in, r)
 	g.rare(func() { g.reserveRare(r) })
 	g.header(in)
 }
 
+// turnThread is where the thread is in areaTurn if no value has it.
+const turnThread = 32
+
+// near is a size in the units of the distance of a context, or 0 if it has no room for it.
+func near(size int64) int64 {
+	if n := size / ring.NearUnit; n <= ring.MaxNear {
+		return n
+	}
+	return 0
+}
+
+// position leaves the position in what was reserved in d.
+func (g *gen) position(d, s asm.Register) {
+	g.mov(d, s)
+	g.emit(asm.LSh.Imm(d, 64-ring.NearShift))
+	g.emit(asm.RSh.Imm(d, 64-ring.NearShift))
+}
+
+// exchange stores r2 to reserved if that is still old, which it leaves in r1.
+func (g *gen) exchange(r *reservation) {
+	g.emit(asm.LoadMem(asm.R0, asm.R10, r.old, asm.DWord))
+	g.mov(asm.R1, asm.R0)
+	g.emit(compareExchange(asm.R4, asm.R2, ring.RingReserved-ring.RingData))
+	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, r.retry)
+}
+
+// newest leaves the epoch of the newest context in r5 if it is this thread's and the event can do with it, and 0 otherwise.
+// r5 = old, r1 = its position.
+func (g *gen) newest(in *ir.Instr, r *reservation) {
+	none, event := g.newLabel(), r.need-ring.ContextSize
+	if r.isNear() {
+		g.emit(asm.RSh.Imm(asm.R5, ring.NearShift))
+		g.mov(asm.R2, asm.R5)
+		g.emit(asm.Sub.Imm(asm.R2, 1)) // 0: none
+		g.jumpIfImm(asm.JGE, 8, asm.R2, int32(ring.MaxNear-near(event)), none)
+		g.emit(asm.LSh.Imm(asm.R5, 3))
+		g.mov(asm.R2, asm.R1)
+		g.emit(asm.Sub.Reg(asm.R2, asm.R5))
+		g.emit(asm.And.Imm(asm.R2, int32(g.c.Layout.RingSize-1)))
+		g.emit(asm.Add.Reg(asm.R2, asm.R4))
+		g.emit(asm.LoadMem(asm.R5, asm.R2, ring.ContextTime, asm.DWord))
+		g.emit(asm.LoadMem(asm.R3, asm.R2, ring.ContextThread, asm.DWord))
+		g.emit(asm.RSh.Imm(asm.R5, ring.WordKind))
+		g.jumpIf(asm.JEq, 8, asm.R3, g.thread(in, asm.R0), r.claim)
+		g.bind(none)
+	}
+	g.movImm(asm.R5, 0)
+}
+
+// isNear: the event can do without a context.
+func (r *reservation) isNear() bool {
+	return near(r.need-ring.ContextSize) != 0 && r.packets() == r.sub
+}
+
+// reserveNear is the way of an event without context: with r3 = time, r5 = at.
+func (g *gen) reserveNear(r *reservation) {
+	if !r.isNear() {
+		return
+	}
+	event := r.need - ring.ContextSize
+	g.mov(asm.R1, asm.R3)
+	g.emit(asm.RSh.Imm(asm.R1, ring.WordKind))
+	g.emit(asm.LoadMem(asm.R2, asm.R10, r.epoch, asm.DWord))
+	g.jumpIf(asm.JNE, 8, asm.R1, asm.R2, r.own)
+	g.emit(asm.LoadMem(asm.R2, asm.R10, r.old, asm.DWord))
+	g.movImm(asm.R1, event|near(event)<<ring.NearShift)
+	g.emit(asm.Add.Reg(asm.R2, asm.R1))
+	g.exchange(r)
+	g.jump(r.head)
+}
+
+// thread is a register with the thread's number: tmp, or that of a value.
+func (g *gen) thread(in *ir.Instr, tmp asm.Register) asm.Register {
+	if v, ok := g.an.pidTgid[in]; ok {
+		return g.reg(v, tmp)
+	}
+	g.emit(asm.LoadMem(tmp, asm.R10, g.area(areaTurn)+turnThread, asm.DWord))
+	return tmp
+}
+
 // reservation is what the parts of reserve share.
 type reservation struct {
-	need, sub                                 int64 // context and event; sub-buffers
-	turn, old, at                             int16 // on the stack
-	again, claim, begin, packet, heads, retry label
+	need, sub                                            int64 // context and event; sub-buffers
+	turn, old, at, epoch                                 int16 // on the stack
+	again, claim, begin, own, packet, heads, head, retry label
 }
 
 // packets is the size of the sub-buffer that begins with this event.
@@ -191,6 +286,7 @@ func (g *gen) reserveRare(r *reservation) {
 	g.jumpIfImm(asm.JGT, 8, asm.R5, int32(int64(g.c.Layout.RingSize)-r.packets()), full)
 	g.mov(asm.R1, asm.R2)
 	g.emit(asm.Add.Imm(asm.R1, ring.PacketHead))
+	g.movImm(asm.R5, 0)
 	g.jump(r.claim)
 
 	g.bind(r.packet)
@@ -221,6 +317,7 @@ func (g *gen) reserveRare(r *reservation) {
 
 	g.bind(full)
 	g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
+	g.emit(asm.LoadMem(asm.R1, asm.R10, r.old, asm.DWord))
 	g.jumpIf(asm.JEq, 8, asm.R0, asm.R1, lost)
 	g.bind(r.retry)
 	g.emit(asm.LoadMem(asm.R5, asm.R10, r.turn, asm.DWord))
@@ -233,25 +330,34 @@ func (g *gen) reserveRare(r *reservation) {
 	g.exit()
 }
 
-// storeHeads stores the context at the position in r5, with the time in r3, and the event's head behind it.
-func (g *gen) storeHeads(in *ir.Instr, r *reservation) {
-	const event = ring.ContextSize
-	pending := uint32(ring.WordPending >> 32)
-	head := g.an.eventHead()
+// storeContext stores the context at the position in r5, with the time in r3, and leaves the event's position in r5.
+func (g *gen) storeContext(in *ir.Instr, r *reservation) {
+	g.mov(asm.R1, asm.R5)
+	g.emit(asm.And.Imm(asm.R1, int32(g.c.Layout.RingSize-1)))
+	g.emit(asm.Add.Reg(asm.R1, asm.R4))
+	g.mov(asm.R0, asm.R3)
+	g.emit(asm.And.Imm(asm.R0, ring.WordClock))
+	g.movImm(asm.R2, (r.need-ring.ContextSize)<<32|ring.KindContext<<ring.WordKind)
+	g.emit(asm.Or.Reg(asm.R2, asm.R0))
+	g.emit(asm.StoreMem(asm.R1, 0, asm.R2, asm.DWord))
+	g.emit(asm.StoreMem(asm.R1, ring.ContextThread, g.thread(in, asm.R2), asm.DWord))
+	g.emit(asm.StoreMem(asm.R1, ring.ContextTime, asm.R3, asm.DWord))
+	g.emit(asm.Add.Imm(asm.R5, ring.ContextSize))
+}
+
+// storeHead stores the event's head at the position in r5. The number of the site is 0 where it is not known yet.
+func (g *gen) storeHead(in *ir.Instr, r *reservation) {
+	head, event := g.an.eventHead(), r.need-ring.ContextSize
 	g.emit(asm.And.Imm(asm.R5, int32(g.c.Layout.RingSize-1)))
 	g.emit(asm.Add.Reg(asm.R4, asm.R5))
-	g.emit(asm.StoreMem(asm.R4, ring.ContextTime, asm.R3, asm.DWord))
 	g.emit(asm.And.Imm(asm.R3, ring.WordClock))
-	g.movImm(asm.R2, (r.need-ring.ContextSize)<<32|ring.KindContext<<ring.WordKind)
+	g.movImm(asm.R2, math.MinInt64|g.eventWord(g.c.Layout.SiteID, in.Imm)<<32|ring.KindEvent<<ring.WordKind)
 	g.emit(asm.Or.Reg(asm.R2, asm.R3))
 	g.emit(asm.StoreMem(asm.R4, 0, asm.R2, asm.DWord))
-	g.storeImm(asm.R4, event+4, 4, int64(int32(pending)))
-	g.emit(asm.Or.Imm(asm.R3, ring.KindEvent<<ring.WordKind))
-	g.emit(asm.StoreMem(asm.R4, event, asm.R3, asm.Word))
 	if head > ring.EventHead {
-		g.storeImm(asm.R4, event+ring.EventHead, 8, r.need-ring.ContextSize)
+		g.storeImm(asm.R4, ring.EventHead, 8, event)
 	}
-	g.emit(asm.Add.Imm(asm.R4, int32(ring.ContextSize+head-ring.RecHeader)))
+	g.emit(asm.Add.Imm(asm.R4, int32(head-ring.RecHeader)))
 	g.store(g.an.record(), asm.R4)
 }
 
@@ -263,17 +369,8 @@ func compareExchange(base, src asm.Register, off int16) asm.Instruction {
 	return i
 }
 
-// header stores the thread, and makes the upper half of the event's word if Commit does not know it.
+// header makes the upper half of the event's word if Commit does not know it.
 func (g *gen) header(in *ir.Instr) {
-	thread := scratch
-	if v, ok := g.an.pidTgid[in]; ok {
-		thread = g.reg(v, scratch)
-	} else {
-		g.pidTgid()
-	}
-	// The context lies before the event.
-	off := ring.RecHeader - g.an.eventHead() - ring.ContextSize + ring.ContextThread
-	g.emit(asm.StoreMem(g.reg(g.an.record(), asm.R1), int16(off), thread, asm.DWord))
 	switch {
 	case g.an.headerKnown():
 	case g.c.SiteFromCookie:

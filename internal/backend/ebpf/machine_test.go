@@ -101,6 +101,8 @@ type machine struct {
 	user    []byte // at irgen.DefaultBase
 	probe   *ebpf.Program
 	ctx     [16]byte
+	near    int                              // events that read found without a context of their own
+	last    [2]struct{ time, thread uint64 } // the context of what read finds next, by CPU
 
 	full Features // of this kernel
 	env  [ir.NumEnv]uint64

@@ -165,7 +165,7 @@ func TestWalk(t *testing.T) {
 		binary.LittleEndian.PutUint64(m.mem[l.Rings+ring.RingReserved:], pos)
 		binary.LittleEndian.PutUint64(m.mem[l.Rings+ring.RingConsumed:], pos)
 		m.run(f.prog, regs)
-		rec, err := m.take(&l, pos, binary.LittleEndian.Uint64(m.mem[l.Rings+ring.RingReserved:])-pos)
+		rec, err := m.take(&l, pos, ring.Position(binary.LittleEndian.Uint64(m.mem[l.Rings+ring.RingReserved:]))-pos)
 		must(t, err)
 		if int64(len(rec)) != int64(ir.RecordHeader+ir.CountedHeader)+8*f.n {
 			t.Fatalf("run %d: a record of %d bytes", run, len(rec))
