@@ -154,3 +154,45 @@ int main(void) { for (int i = 0; i < 12; i++) g(i % 2, i % 3 ? "x" : "yy", -5); 
 		}
 	}
 }
+
+// TestStringsAsKeys: the text of strings that have a length is in keys; what lies behind it is not, and no page behind
+// the string is read.
+func TestStringsAsKeys(t *testing.T) {
+	dir := t.TempDir()
+	src, bin := filepath.Join(dir, "strings.cc"), filepath.Join(dir, "strings")
+	const text = `#include <string_view>
+#include <string.h>
+#include <sys/mman.h>
+__attribute__((noinline)) void g(std::string_view s) { asm volatile("" :: "r"(s.data())); }
+int main() {
+	char *page = (char *)mmap(0, 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(page + 4096, 4096);
+	memset(page, 'x', 4096);
+	for (int n = 0; n <= 70; n++) g({page + 4096 - n, (size_t)n}); // up to the end of the page
+	for (int n = 0; n <= 70; n++) g({page + 1000 + n, (size_t)n}); // more text behind
+}`
+	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := exec.Command("g++", "-g", "-O1", "-std=c++17", "-o", bin, src).CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	want := map[string]string{}
+	for n := range 64 {
+		want["@["+strings.Repeat("x", n)+"]"] = "2"
+	}
+	want["@["+strings.Repeat("x", 64)+"]"] = "14"
+	for _, kernel := range []bool{false, true} {
+		opt := one("g", "")
+		opt.Aggregate, opt.Kernel.Places = &jalon.Aggregate{Kind: "count", By: "s"}, kernel
+		res, err := start(t, jalon.Command(bin), opt).Wait()
+		if err != nil {
+			t.Fatal(err)
+		}
+		var out bytes.Buffer
+		res.WriteMaps(&out, false)
+		if got := keyed(out.String()); fmt.Sprint(got) != fmt.Sprint(want) {
+			t.Errorf("kernel %v: %v, faults %d", kernel, got, res.Sites[0].Faults)
+		}
+	}
+}

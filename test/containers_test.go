@@ -51,6 +51,7 @@ func TestContainers(t *testing.T) {
 			{"v.at(1)", "20; " + outside}, {"v.front()", "10; " + outside}, {"v.back()", "30; " + outside}, {"v[v.size() - 1]", "30; " + outside},
 			{"deep[1][0]", "2; " + outside}, {"deep[1][2]", outside}, {"deep[1].size()", "2; " + outside},
 			{"s.size()", "5; 0"}, {"s.length()", "5; 0"}, {"s[1]", "101 'e'; " + outside}, {"s[5]", outside}, {"s/s", `"hello"; ""`},
+			{"s", `"hello"; ""`}, {"str(s)", `"hello"; ""`}, {"str(s, 2)", `"he"; ""`}, {`str(s) == "hello"`, "1; 0"}, {"str(u->name)", `"three"`},
 			{`s == "hello"`, "1; 0"}, {`s != "hell"`, "1"}, {`s == ""`, "0; 1"}, {`"hello" == s`, "1; 0"},
 			{"m.size()", "1; 0"}, {"um.size()", "2; 0"}, {"l.size()", "2; 0"}, {"a.size()", "4"}, {"a[1]", "5; 0"}, {"a[v.size()]", "7; 0"}, {"a[v.size() + 4]", outside},
 			{"u->x", "3"}, {"(*u).x", "3"}, {"u->name.size()", "5"}, {"u.get()->x", "3"}, {"u->name/s", `"three"`},
@@ -91,7 +92,7 @@ func TestGoWords(t *testing.T) {
 	at := lineWith(t, "programs/slices/main.go", "// look here")
 	compareInOne(t, prog, at, []valueOf{
 		{"len(s)", "3; 0"}, {"cap(s)", "5; 0"}, {"s[2]", "3; " + outside}, {"s[3]", outside}, {"s == nil", "0; 1"}, {"s != nil", "1; 0"},
-		{"len(str)", "5; 0"}, {"str[1]", "101 'e'; " + outside}, {"str/s", `"hello"; ""`}, {`str == "hello"`, "1; 0"},
+		{"len(str)", "5; 0"}, {"str[1]", "101 'e'; " + outside}, {"str/s", `"hello"; ""`}, {"str", `"hello"; ""`}, {`str == "hello"`, "1; 0"},
 		{"len(m)", "1; 0"}, {"m == nil", "0; 1"}, {"p == nil", "0; 1"}, {"nil != p", "1; 0"}, {"err != nil", "1; 0"}, {"e == nil", "0; 1"}, {"f == nil", "0; 1"},
 		{"len(arr)", "3"}, {"arr[1]", "5; 8"}, {"len(ch)", "1; 0"}, {"cap(ch)", "4; 0"},
 	})
@@ -115,7 +116,7 @@ func TestRustWords(t *testing.T) {
 	at := lineWith(t, source, "// look here")
 	compareInOne(t, prog, at, []valueOf{
 		{"p.t.0", "1"}, {"p.t.1.0/d", "2"}, {"p->t.1.1", "3.5"}, {"p.v.len()", "2"}, {"st.len()", "5; 0; 0"}, {"st.is_empty()", "false; true; true"},
-		{"s.len()", "3; 0; 2"}, {`s == "abc"`, "1; 0; 0"}, {"s/s", `"abc"; ""; "é"`}, {"sl.len()", "2; 0; 1"}, {"sl[1]", "8; " + outside + "; " + outside},
+		{"s.len()", "3; 0; 2"}, {`s == "abc"`, "1; 0; 0"}, {"s/s", `"abc"; ""; "é"`}, {"s", `"abc"; ""; "é"`}, {`st == "hello"`, "1; 0; 0"}, {"str(st, 4)", `"hell"; ""; ""`}, {"st", `"hello"; ""; ""`}, {"*st", `"hello"; ""; ""`}, {"sl.len()", "2; 0; 1"}, {"sl[1]", "8; " + outside + "; " + outside},
 		{"o == None", "0; 1; 1"}, {"o == Some", "1; 0; 0"}, {"q != None", "1; 0; 0"}, {"None == q", "0; 1; 1"},
 		{"*sh == Rect", "1; 0; 0"}, {"*sh == Shape::Unit", "0; 1; 0"}, {"*sh != Circle", "1; 1; 0"},
 	})

@@ -19,6 +19,7 @@ type action struct {
 type keyExpr struct {
 	KeyPart
 	x     expr // a number, or the address of text; nil for a stack
+	count expr // of the bytes of text that does not end with a zero
 	bytes int64
 	lit   *strLit
 }
@@ -177,6 +178,8 @@ func inferPart(c *checker, x lang.Expr) (KeyPart, *ctype.Type) {
 	}
 	t := e.Type()
 	switch {
+	case c.stringIn(e) != nil:
+		return KeyPart{Kind: KeyText, Bytes: MaxKeyText}, nil
 	case t.Strip().Kind == ctype.Array && isChar(elemOf(t)):
 		n := MaxKeyText
 		if size := t.Strip().Size; size > 0 && size < MaxKeyText {
@@ -263,6 +266,10 @@ func keyText(c *checker, m *Map, k *keyExpr, e expr) {
 		return
 	case *strLit:
 		k.lit = x
+		return
+	}
+	if s := c.stringIn(e); s != nil {
+		k.x, k.count = s.first, convert(s.count, ctype.ULongT)
 		return
 	}
 	t := e.Type()

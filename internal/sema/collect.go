@@ -279,8 +279,8 @@ func (co *collector) take(e expr, letter byte) *plan {
 		co.fail(e.Span(), "a void expression has no value", "")
 	}
 	t := e.Type()
-	if letter == 's' && isRecord(t) {
-		if r := co.contentAsText(e); r != nil {
+	if letter == 's' || letter == 0 {
+		if r := co.contentAsText(e, letter); r != nil {
 			return co.takeRepeat(r)
 		}
 	}

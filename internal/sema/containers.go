@@ -41,6 +41,9 @@ var containerTable = []container{
 	{class: "&[]", first: "data_ptr", count: "length"}, // Rust
 	{class: "&str", first: "data_ptr", count: "length"},
 	{class: "alloc::vec::Vec", count: "len"},
+	{class: "alloc::string::String", first: "vec.buf.inner.ptr.pointer.pointer", count: "vec.len"}, // the parts changed with rustc's versions
+	{class: "alloc::string::String", first: "vec.buf.ptr.pointer.pointer", count: "vec.len"},
+	{class: "alloc::string::String", first: "vec.buf.ptr.pointer", count: "vec.len"},
 	{class: "alloc::string::String", count: "vec.len"},
 }
 
@@ -372,8 +375,8 @@ func (ct *containers) contentText(x *lang.Binary, a, b expr) expr {
 		}
 		a = b
 	}
-	k := ct.contentOf(a)
-	if k == nil || k.first == nil || !isByteElem(elemOf(k.first.Type())) {
+	k := ct.textIn(a)
+	if k == nil {
 		return nil
 	}
 	t := typed{ctype.IntT, x.Span()}
@@ -385,10 +388,42 @@ func (ct *containers) contentText(x *lang.Binary, a, b expr) expr {
 	return same
 }
 
-// contentAsText is container e of characters as an array of them, for the format /s; nil if it is none.
-func (ct *containers) contentAsText(e expr) *repeat {
-	k := ct.contentOf(e)
+// stringClasses are the classes of the table whose objects are text.
+var stringClasses = map[string]bool{"std::basic_string": true, "std::basic_string_view": true, "string": true, "&str": true, "alloc::string::String": true}
+
+// textIn is the content of an object that is text; nil for everything else.
+func (ct *containers) textIn(e expr) *content {
+	k := ct.contentOf(ct.behindRef(e))
 	if k == nil || k.first == nil || !isByteElem(elemOf(k.first.Type())) {
+		return nil
+	}
+	return k
+}
+
+// behindRef is the object that Rust's &String leads to, and e of all other types.
+func (ct *containers) behindRef(e expr) expr {
+	if t := e.Type().Strip(); t.Kind != ctype.Pointer || t.Elem == nil || !isRecord(t.Elem.Strip()) || className(t.Elem.Strip()) != "alloc::string::String" {
+		return e
+	}
+	return ct.target(&deref{typed{elemOf(e.Type()), e.Span()}, ct.rvalue(e)})
+}
+
+// stringIn is the content of an object of a string class; nil for everything else.
+func (ct *containers) stringIn(e expr) *content {
+	if s := ct.behindRef(e).Type().Strip(); !isRecord(s) || !stringClasses[className(s)] {
+		return nil
+	}
+	return ct.textIn(e)
+}
+
+// contentAsText is object e, if it is text, as an array of its characters; nil if it is none. Other containers of
+// characters are text in the format /s.
+func (ct *containers) contentAsText(e expr, letter byte) *repeat {
+	k := ct.stringIn(e)
+	if k == nil && letter == 's' {
+		k = ct.textIn(e)
+	}
+	if k == nil {
 		return nil
 	}
 	elem := elemOf(k.first.Type())

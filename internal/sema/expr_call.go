@@ -63,26 +63,40 @@ func (c *checker) strCall(x *lang.Call) expr {
 const maxString = 32 << 10
 
 func (c *checker) str(x *lang.Call) expr {
+	if e := c.expr(x.Args[0]); isRecord(c.behindRef(e).Type()) && c.textIn(e) != nil {
+		if len(x.Args) == 1 {
+			return e // it is text without str
+		}
+		r := c.contentAsText(e, 's')
+		most := &intConst{typed: typed{ctype.LongT, x.Span()}, v: c.textLimit(x.Args[1])}
+		r.n = &condExpr{typed{ctype.LongT, x.Span()}, &compare{typed{ctype.IntT, x.Span()}, "<", convert(r.n, ctype.ULongT), convert(most, ctype.ULongT)}, r.n, most}
+		return r
+	}
 	p := c.value(x.Args[0])
 	if isInt(p.Type()) && p.Type().Strip().Size == 8 { // str(arg0), str($rdi)
 		p = convert(p, ctype.PointerTo(ctype.CharT))
 	}
 	if !isPointer(p.Type()) {
-		c.fail(p.Span(), fmt.Sprintf("str needs a pointer, this is %s", typeString(p.Type())), "")
+		c.fail(p.Span(), fmt.Sprintf("str needs a pointer or a string, this is %s", typeString(p.Type())), "")
 	}
 	t := &text{typed: typed{textT, x.Span()}, p: p, limit: -1}
 	if len(x.Args) == 2 {
-		n := c.value(x.Args[1])
-		v, ok := constInt(n)
-		if !ok || !isInt(n.Type()) {
-			c.fail(n.Span(), "the limit of str must be a constant", "for a length known only at the hit, collect *p@n")
-		}
-		if v < 0 || v > maxString {
-			c.fail(n.Span(), fmt.Sprintf("the limit of str must be from 0 to %d", maxString), "")
-		}
-		t.limit = v
+		t.limit = c.textLimit(x.Args[1])
 	}
 	return t
+}
+
+// textLimit is the second argument of str.
+func (c *checker) textLimit(x lang.Expr) int64 {
+	n := c.value(x)
+	v, ok := constInt(n)
+	if !ok || !isInt(n.Type()) {
+		c.fail(n.Span(), "the limit of str must be a constant", "for a length known only at the hit, collect *p@n")
+	}
+	if v < 0 || v > maxString {
+		c.fail(n.Span(), fmt.Sprintf("the limit of str must be from 0 to %d", maxString), "")
+	}
+	return v
 }
 
 // repeat is X@N: the array of N objects of X's type that starts at object X.

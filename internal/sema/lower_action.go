@@ -30,14 +30,21 @@ type found struct {
 func (vs *values) find(op ir.Op, m *Map, key []keyExpr) found {
 	table := vs.tableOf(m)
 	ops := make([]ir.Value, len(key))
+	counted := make([][]ir.Value, len(key))
 	for i, k := range key {
-		ops[i] = vs.keyOperand(k)
+		if ops[i] = vs.keyOperand(k); k.count != nil {
+			counted[i] = vs.countedText(ops[i], vs.wide(k.count), k.Bytes)
+		}
 	}
 	first, _ := m.Layout()
 	zero := ir.None
 	word := [2]ir.Value{ir.None, ir.None}
 	for i, k := range key {
 		switch at := int64(first[i]); {
+		case k.count != nil:
+			for n, v := range counted[i] {
+				vs.keyWord(at+int64(n), v)
+			}
 		case k.Kind == KeyText:
 			vs.keyText(k, ops[i], at)
 		case at < 2:
@@ -101,6 +108,48 @@ func (vs *values) keyText(k keyExpr, addr ir.Value, word int64) {
 	for at := (k.bytes + 7) / 8; at < int64(k.Bytes)/8; at++ {
 		vs.keyWord(word+at, vs.b.Const(0))
 	}
+}
+
+// countedText is the first size bytes of the n bytes of text at addr, as words, with zeros behind the text.
+func (vs *values) countedText(addr, n ir.Value, size int) (words []ir.Value) {
+	b, fault := vs.b, vs.traps.at(vs.emitter, trapUnreadable)
+	for at := int64(0); at < int64(size); at += 8 {
+		next := b.NewBlock("word", ir.I64)
+		some, all, part := b.NewBlock("some"), b.NewBlock("all"), b.NewBlock("part")
+		zero := b.NewBlock("none")
+		b.BranchTo(b.Bin(ir.ULt, 8, b.Const(at), n), ir.Edge{To: some}, ir.Edge{To: zero}, true)
+		b.Start(zero)
+		b.Jump(next, b.Const(0))
+
+		b.Start(some)
+		left := b.Bin(ir.Sub, 8, n, b.Const(at))
+		b.BranchTo(b.Bin(ir.ULt, 8, left, b.Const(8)), ir.Edge{To: part}, ir.Edge{To: all}, true)
+		b.Start(all)
+		b.Jump(next, b.Load(8, false, addr, at, fault))
+
+		b.Start(part)
+		b.Jump(next, vs.textEnd(b.Bin(ir.Add, 8, addr, b.Const(at)), left, fault))
+		b.Start(next)
+		words = append(words, b.Param(next, 0))
+	}
+	return words
+}
+
+// textEnd is the n (1 to 7) bytes at addr. It reads no page that has none of them: what lies in an aligned word is read with
+// this word, and what does not has bytes on both sides of the end of one.
+func (vs *values) textEnd(addr, n ir.Value, fault ir.BlockID) ir.Value {
+	b, next := vs.b, vs.b.NewBlock("end of text", ir.I64)
+	within, across := b.NewBlock("within a word"), b.NewBlock("across words")
+	low := b.Bin(ir.And, 8, addr, b.Const(7))
+	b.BranchTo(b.Bin(ir.ULt, 8, b.Bin(ir.Add, 8, low, n), b.Const(9)), ir.Edge{To: within}, ir.Edge{To: across}, true)
+	b.Start(within)
+	w := b.Load(8, false, b.Bin(ir.Sub, 8, addr, low), 0, fault)
+	b.Jump(next, b.Bin(ir.Shr, 8, w, b.Bin(ir.Shl, 8, low, b.Const(3))))
+	b.Start(across)
+	b.Jump(next, b.Load(8, false, addr, 0, fault))
+	b.Start(next)
+	above := b.Bin(ir.Sub, 8, b.Const(64), b.Bin(ir.Shl, 8, n, b.Const(3)))
+	return b.Bin(ir.Shr, 8, b.Bin(ir.Shl, 8, b.Param(next, 0), above), above)
 }
 
 // on emits an operation on an element without a result.
