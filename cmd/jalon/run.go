@@ -28,6 +28,7 @@ type runCmd struct {
 	Buffering string        `short:"B" enum:"line,full,none" default:"line" placeholder:"MODE" help:"When output is written: at the end of each line, when a buffer is full, or at once (none)"`
 	Folded    bool          `help:"Print maps with stacks as keys in the form that tools for flame graphs read"`
 	Live      time.Duration `placeholder:"PERIOD" help:"Print all maps again and again, each time in place of the last on a terminal (1s)"`
+	Maps      bool          `help:"Report where each map is, and why: in the memory of a process, in the kernel, in jalon"`
 	Quiet     bool          `short:"q" help:"No messages of jalon's own"`
 	Verbose   bool          `short:"v" help:"Report the steps; with -l, show the arguments of probes"`
 	Warnings  bool          `short:"k" name:"warnings" help:"Warn at run time also of missing elements of maps and of memory that cannot be read"`

@@ -27,11 +27,12 @@ type job struct {
 	program *check.Program
 	options interp.Options // outputs, clocks, the shell
 	target
-	usr1      <-chan struct{} // a value for each SIGUSR1
-	log, warn func(string)    // log is of -v; may be nil
-	debugDirs []string
-	usdtFile  bool // --usdt-file-activation
-	unsafe    bool
+	usr1 <-chan struct{} // a value for each SIGUSR1
+	// log is of -v, maps of --maps; may be nil.
+	log, warn, maps func(string)
+	debugDirs       []string
+	usdtFile        bool // --usdt-file-activation
+	unsafe          bool
 }
 
 // execute runs a checked script and prints its maps.
@@ -67,6 +68,9 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 	}
 	if c.Verbose {
 		j.log = func(m string) { fmt.Fprintln(stderr, "jalon:", m) }
+	}
+	if c.Maps {
+		j.maps = func(m string) { fmt.Fprintln(stderr, m) }
 	}
 	m, err := j.run(ctx)
 	if err == nil {
@@ -116,7 +120,7 @@ func (c *runCmd) tests(ctx context.Context, j *job) error {
 func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 	if runner.HasSites(j.program) {
 		return runner.Run(ctx, j.program, runner.Options{
-			Options: j.options, Ready: notifyReady, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, DebugDirs: j.debugDirs,
+			Options: j.options, Ready: notifyReady, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, Maps: j.maps, DebugDirs: j.debugDirs,
 			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
 		})
 	}

@@ -63,6 +63,7 @@ type traceCmd struct {
 	NoOpt        bool   `name:"no-optimise" hidden:"" help:"Do not run the optimiser"`
 	Avoid        uint8  `hidden:"" help:"Tactics to avoid, as bits"`
 
+	Do             string `name:"do" sep:"none" placeholder:"STATEMENTS" help:"Execute statements of bpftrace's language at each hit for which the condition holds, in place of recording: '@[name] = count();' (docs/bpftrace-language.md); variables of the program by their names"`
 	aggregateFlags `embed:"" group:"Computed at the hits"`
 
 	program  []string
@@ -77,6 +78,9 @@ func (c *traceCmd) Run() error {
 	}
 	if text := guessPlaces(c.Places, c.program, c.Pid); text != "" {
 		return usageError(text)
+	}
+	if c.Do != "" {
+		return c.do()
 	}
 	tps, err := c.tracepoints()
 	if err != nil {

@@ -40,6 +40,8 @@ type Options struct {
 	USR1    <-chan struct{} // a value for each SIGUSR1
 	// Warn receives warnings, Log each step; Ready is called when all probes are attached. Each may be nil.
 	Warn, Log func(string)
+	// Maps receives where each map is; nil: it is not wanted.
+	Maps      func(string)
 	Ready     func()
 	DebugDirs []string
 }
@@ -58,6 +60,7 @@ type running struct {
 	err     error           // of a probe at a site
 	result  *session.Result // nil before the end of the session
 	over    chan struct{}   // is closed at that end
+	ready   chan struct{}   // is closed when the probes are attached, or could not be
 	cancel  context.CancelFunc
 	// lostBefore is how many events were reported as lost.
 	lostBefore uint64
@@ -73,7 +76,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	if err := interp.Refuse(p, sites, opt.Kernel != nil); err != nil {
 		return nil, err
 	}
-	s := &running{opt: opt, over: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
+	s := &running{opt: opt, over: make(chan struct{}), ready: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
 	if warn := opt.Warn; warn != nil && p.Config.Word("missing_probes") == "ignore" {
 		s.opt.Warn = func(text string) {
 			if !strings.HasPrefix(strings.TrimPrefix(text, "warning: "), "error: no ") { // of a place that is not there
@@ -81,6 +84,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 			}
 		}
 	}
+	s.whereMaps(sites, siteMaps, planned.Process)
 	tps, err := s.tracepoints(sites)
 	if err != nil {
 		return nil, err
@@ -237,6 +241,10 @@ func (s *running) run(ctx context.Context) error {
 			s.watchLost(ctx)
 		}
 	}()
+	select { // timers begin when all probes are attached
+	case <-s.ready:
+	case <-ctx.Done():
+	}
 	if err == nil && !ended {
 		err = m.Wait(ctx, s.opt.USR1, s.sess != nil)
 	}
@@ -266,7 +274,9 @@ func (s *running) run(ctx context.Context) error {
 // armed is called when all probes are attached, or could not be.
 func (s *running) armed(err error) {
 	first := !s.known
-	s.known = true
+	if s.known = true; first {
+		defer close(s.ready)
+	}
 	if err != nil || !first {
 		return
 	}

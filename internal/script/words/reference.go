@@ -59,6 +59,8 @@ addition jalon has floating-point literals and values, and variables of a progra
 The flags and exit statuses are bpftrace's (` + "`jalon run --help`" + `): the status of exit(), 1 for any error. What follows
 ` + "`--`" + ` are named parameters, then a program to start, which runs on when the script ends; a program of -c is ended
 with it. Ctrl-C ends a script and prints its maps. A file that begins with ` + "`#!/usr/bin/env -S jalon run`" + ` is a program.
+` + "`jalon trace 'main.c:9 if i > 3' --do '@[name] = count();' -- ./prog`" + ` executes statements at a place without a script;
+--maps reports where each map is: in the process, in the kernel, in jalon.
 A link to jalon with the name bpftrace is ` + "`jalon run`" + ` and writes errors and warnings in bpftrace's form.
 Settings can be given in the environment, as BPFTRACE_ and the setting's name in upper case.
 

@@ -1,0 +1,58 @@
+package runner
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/plan"
+)
+
+// whereMaps reports where each map of the script is, and why. process: places of programs are code in the process.
+func (s *running) whereMaps(sites []*plan.Site, list []*plan.SiteMap, process bool) {
+	if s.opt.Maps == nil {
+		return
+	}
+	for _, m := range s.program.Maps {
+		i := slices.IndexFunc(list, func(k *plan.SiteMap) bool { return k.Name == m.Name })
+		if i < 0 {
+			s.opt.Maps(m.Name + " in jalon: " + whyInJalon(sites, m.Name))
+			continue
+		}
+		inProcess, inKernel := 0, 0
+		for _, site := range sites {
+			if !slices.ContainsFunc(site.Updates, func(u plan.Update) bool { return u.Map.Name == m.Name }) {
+				continue
+			}
+			if process && site.Point.Provider.User {
+				inProcess++
+			} else {
+				inKernel++
+			}
+		}
+		where := fmt.Sprintf("in the memory that the process has in common with jalon: %d places update it at their hits", inProcess)
+		switch {
+		case inProcess == 0:
+			where = fmt.Sprintf("in the kernel: %d places update it at their hits", inKernel)
+		case inKernel > 0:
+			where = fmt.Sprintf("in the process and in the kernel, whose parts jalon adds up: %d and %d places update them at their hits", inProcess, inKernel)
+		}
+		s.opt.Maps(m.Name + " " + where)
+	}
+}
+
+// whyInJalon is why the sites do not update a map.
+func whyInJalon(sites []*plan.Site, name string) string {
+	used := false
+	for _, site := range sites {
+		script.Walk(site.Probe.Body, func(n script.Node) bool {
+			m, ok := n.(*script.Map)
+			used = used || ok && m.Name == name
+			return !used
+		})
+	}
+	if !used {
+		return "only probes that run in jalon use it"
+	}
+	return "a probe that uses it does more than update maps by functions such as count() with what its site has: it prints, reads maps, or changes them in an order that matters"
+}
