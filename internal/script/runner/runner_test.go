@@ -15,11 +15,13 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/source"
 	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // prog is traced by the tests. handle(r, n) is called for n = 0, 1, ... and returns len % 7.
@@ -266,5 +268,25 @@ func TestBothEnginesAtOnce(t *testing.T) {
 	}
 	if total != 4*n {
 		t.Errorf("the histogram has %d updates, want %d:\n%s", total, 4*n, out)
+	}
+}
+
+// TestRingSize: rings of records with strings are larger, within bounds, unless the script sets their size.
+func TestRingSize(t *testing.T) {
+	tp, err := tracepoint.New("tracepoint:sched:sched_switch", nil, []lang.Collect{{X: &lang.Call{}}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []struct {
+		length int
+		pages  int64
+		want   int
+	}{{0, 0, 8 << 20}, {1024, 0, 8 << 20}, {1 << 20, 0, 8 << 20}, {1024, 1, 256 << 10}, {1024, 100, 512 << 10}, {1024, 1 << 40, 256 << 20}} {
+		if got := ringSize([]*tracepoint.Tracepoint{tp}, c.length, c.pages); got != c.want {
+			t.Errorf("length %d, %d pages: %d, want %d", c.length, c.pages, got, c.want)
+		}
+	}
+	if got := ringSize(nil, 1024, 0); got != leastRing {
+		t.Errorf("without tracepoints %d", got)
 	}
 }

@@ -15,16 +15,19 @@ import (
 const (
 	ringRecords = 64 << 10 // records that a ring has room for
 	leastRing   = 4 << 20
-	mostRing    = 64 << 20
-	stackCopied = 8192
-	stackFrames = 127
+	mostRing    = 8 << 20 // of a CPU: the whole of it counts as jalon's memory
+	// Limits of what a script can set.
+	smallestRing = 256 << 10
+	largestRing  = 256 << 20
+	stackCopied  = 8192
+	stackFrames  = 127
 )
 
 // open makes the session: it starts or attaches to the process, and traces nothing yet.
 func (s *running) open(tps []*tracepoint.Tracepoint) error {
 	length := int(s.program.Config.Int("max_strlen"))
 	opt := session.Options{
-		Tracepoints: tps, BufferSize: ringSize(tps, length), StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
+		Tracepoints: tps, BufferSize: ringSize(tps, length, s.program.Config.Int("perf_rb_pages")), StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
 		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log, Process: s.opt.Pid != 0 || s.opt.Argv != nil,
 		Kernel: session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps)},
 		NewSink: func(sess *session.Session) drain.Sink {
@@ -44,8 +47,15 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 	return err
 }
 
-// ringSize is the size of the ring of a CPU: strings make large records.
-func ringSize(tps []*tracepoint.Tracepoint, length int) int {
+// ringSize is the size of the ring of a CPU: strings make large records. pages is what the script sets; 0: nothing.
+func ringSize(tps []*tracepoint.Tracepoint, length int, pages int64) int {
+	if pages > 0 {
+		size := smallestRing
+		for int64(size) < pages*4096 && size < largestRing {
+			size *= 2
+		}
+		return size
+	}
 	most := 0
 	for _, tp := range tps {
 		size := 64
