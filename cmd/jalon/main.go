@@ -31,6 +31,7 @@ type cli struct {
 	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
 	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
 	Record    recordCmd    `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
+	Report    reportCmd    `cmd:"" help:"Print a recorded trace: events, counts, histograms, latencies, stacks"`
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
@@ -117,7 +118,7 @@ func run(args []string) int {
 		args = []string{"--help"}
 	}
 	if text := guessCommand(parser.Model, args); text != "" {
-		return report(usageError(text))
+		return reportError(usageError(text))
 	}
 	if args[0] == "record" {
 		c.Record.lists = listsOfPlaces(parser.Model, args)
@@ -128,7 +129,7 @@ func run(args []string) int {
 	ctx, err := parser.Parse(flagsFirst(parser.Model, args))
 	if err != nil {
 		if text := guessPid(args); text != "" {
-			return report(usageError(text))
+			return reportError(usageError(text))
 		}
 		if asBpftrace {
 			fmt.Fprintf(stderr, "ERROR: %s\n%s", bpftraceWords(err.Error()), bpftraceUsage)
@@ -137,7 +138,7 @@ func run(args []string) int {
 		fmt.Fprintf(stderr, "jalon: %v\n", err)
 		return 2
 	}
-	return report(ctx.Run())
+	return reportError(ctx.Run())
 }
 
 // splitProgram splits the command line at "--"; the program to start follows it.
@@ -157,9 +158,9 @@ func isDiagnostic(err error) bool {
 	return errors.As(err, &d) || errors.As(err, &inner)
 }
 
-// report prints an error by its kind and returns the exit status. Diagnostics are printed as they are,
+// reportError prints an error by its kind and returns the exit status. Diagnostics are printed as they are,
 // other errors with the prefix "jalon:".
-func report(err error) int {
+func reportError(err error) int {
 	if err == nil {
 		return 0
 	}

@@ -66,7 +66,7 @@ func (c *runCmd) Run() error {
 	if asBpftrace {
 		return exitError{reportBpftrace(err)}
 	}
-	if status := report(err); status != 2 {
+	if status := reportError(err); status != 2 {
 		return exitError{status}
 	}
 	return exitError{1}

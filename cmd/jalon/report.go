@@ -1,0 +1,221 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/report"
+)
+
+// reportCmd prints a recorded trace, or what its events have in common.
+type reportCmd struct {
+	Dir string `arg:"" help:"The directory that jalon record has made"`
+	querying
+	Format string `short:"f" enum:"text,json,csv,folded" default:"text" help:"text, json, csv (events only), folded (--flame only)"`
+	Time   string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall, start (seconds since the first event), mono"`
+
+	Stat     bool     `help:"Print counts by place and by thread"`
+	Hist     string   `placeholder:"EXPR" help:"Print a histogram of the values of a C expression"`
+	By       string   `placeholder:"EXPR" help:"With --hist: a histogram for each value of this. With --latency: pair the events that have the same value of this, not those of a thread"`
+	Latency  bool     `help:"DIR A B: print the times from events of place A to the next ones of place B in the same thread"`
+	Flame    bool     `help:"Print the stacks as a tree, with their parts of the events"`
+	Timeline bool     `help:"Print when threads and CPUs had events"`
+	Top      int      `default:"10" help:"Lines of lists: slowest pairs, threads; histograms of --by"`
+	Places   []string `arg:"" optional:"" name:"place" help:"With --latency: the two places"`
+}
+
+// querying are the flags that select events of a trace.
+type querying struct {
+	Where  string `placeholder:"EXPR" help:"Only events for which this C condition on the recorded fields holds; $$tid, $$comm, $$place, ... as in conditions of places"`
+	Fields string `placeholder:"LIST" help:"These fields or C expressions of them, in place of all fields"`
+	From   string `placeholder:"TIME" help:"From this time on: 1.5s from the beginning, -2s from the end, 15:04:05.25, @NANOSECONDS"`
+	To     string `placeholder:"TIME" help:"Up to this time"`
+}
+
+// whole reports whether all events are selected.
+func (q *querying) whole() bool { return q.Where == "" && q.From == "" && q.To == "" }
+
+// open opens a trace and compiles the query.
+func (q *querying) open(dir string) (t *ctf.Trace, r *report.Reader, x report.Query, err error) {
+	if t, err = ctf.Open(dir); err != nil {
+		return nil, nil, x, err
+	}
+	x = report.Query{Where: q.Where, Fields: q.Fields}
+	if q.From != "" {
+		if x.From, err = report.When(t, q.From, nil); err != nil {
+			return nil, nil, x, usageError("--from: " + err.Error())
+		}
+	}
+	if q.To != "" {
+		if x.To, err = report.When(t, q.To, nil); err != nil {
+			return nil, nil, x, usageError("--to: " + err.Error())
+		}
+	}
+	r, err = report.NewReader(t, x)
+	return t, r, x, err
+}
+
+// notes prints what the user should know of the result.
+func notes(r *report.Reader) {
+	for _, n := range r.Notes() {
+		fmt.Fprintf(stderr, "jalon: %s\n", n)
+	}
+	if t := r.Trace; t.Summary == nil {
+		fmt.Fprintf(stderr, "jalon: %s: the recording was not ended in order; what is on disk is shown\n", t.Dir)
+	}
+}
+
+// Run prints the report.
+func (c *reportCmd) Run() error {
+	if c.Latency && len(c.Places) == 2 && !isDirectory(c.Dir) && isDirectory(c.Places[1]) {
+		c.Dir, c.Places = c.Places[1], []string{c.Dir, c.Places[0]}
+	}
+	if err := c.check(); err != nil {
+		return err
+	}
+	t, r, q, err := c.open(c.Dir)
+	if err != nil {
+		return err
+	}
+	defer t.Close()
+	if err = c.print(os.Stdout, t, r, q); errors.Is(err, unix.EPIPE) {
+		return nil // a reader such as head has enough
+	}
+	if err == nil {
+		notes(r)
+	}
+	return err
+}
+
+func (c *reportCmd) check() error {
+	kinds := 0
+	for _, on := range []bool{c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline} {
+		if on {
+			kinds++
+		}
+	}
+	switch {
+	case kinds > 1:
+		return usageError("one of --stat, --hist, --latency, --flame and --timeline can be printed at once")
+	case c.Latency && len(c.Places) != 2:
+		return usageError("--latency needs two places: jalon report DIR --latency A B")
+	case !c.Latency && len(c.Places) > 0:
+		return usageError(fmt.Sprintf("unexpected argument %s", c.Places[0]))
+	case c.Format == "folded" && !c.Flame:
+		return usageError("-f folded is for --flame")
+	case c.Format == "csv" && kinds > 0:
+		return usageError("-f csv is for events")
+	case c.Format == "json" && c.Timeline:
+		return usageError("--timeline is text; jalon export --to perfetto is for viewers")
+	case c.By != "" && c.Hist == "" && !c.Latency:
+		return usageError("--by is for --hist and --latency")
+	case c.Fields != "" && kinds > 0:
+		return usageError("--fields is for events")
+	}
+	return nil
+}
+
+func (c *reportCmd) print(w io.Writer, t *ctf.Trace, r *report.Reader, q report.Query) error {
+	plain := format.Plain(w)
+	switch {
+	case c.Stat:
+		s, err := report.MakeStat(r, c.whole())
+		if err != nil {
+			return err
+		}
+		if c.Format == "json" {
+			return s.JSON(w)
+		}
+		return s.Text(plain, c.Top)
+	case c.Hist != "":
+		h, err := report.MakeHist(r, c.Hist, c.By)
+		if err != nil {
+			return err
+		}
+		if c.Format == "json" {
+			h.JSON(w)
+		} else {
+			h.Text(plain, c.Top)
+		}
+		return nil
+	case c.Latency:
+		l, err := report.MakeLatency(r, c.Places[0], c.Places[1], c.By, c.Top)
+		if err != nil {
+			return err
+		}
+		if c.Format == "json" {
+			return l.JSON(w)
+		}
+		return l.Text(plain, t.Info.WallOffset)
+	case c.Flame:
+		f, err := report.MakeFlame(r)
+		switch {
+		case err != nil:
+			return err
+		case c.Format == "json":
+			return f.JSON(w)
+		case c.Format == "folded":
+			return f.Folded(plain)
+		}
+		return f.Text(plain, columns(), 0.005)
+	case c.Timeline:
+		from, to, _ := t.Span()
+		if q.From != 0 {
+			from = q.From
+		}
+		if q.To != 0 {
+			to = q.To
+		}
+		x, err := report.MakeTimeline(r, from, to, columns()-46)
+		if err != nil {
+			return err
+		}
+		return x.Text(plain, c.Top)
+	}
+	return c.events(w, t, r)
+}
+
+// events prints events one by one.
+func (c *reportCmd) events(w io.Writer, t *ctf.Trace, r *report.Reader) error {
+	ft := &format.Trace{Unwind: r.Unwind, WallOffset: t.Info.WallOffset, Elements: 200, Time: textTimes[c.Time]}
+	var sink format.Sink
+	if c.Format == "csv" {
+		sink = report.NewCSV(w, r.Schemas(), ft)
+	} else {
+		sink = format.OutputNamed(c.Format).New(w, ft)
+	}
+	err := r.Each(func(ev *event.Event) error { return sink.Event(ev) })
+	if end, ok := sink.(interface{ End() error }); ok && err == nil {
+		err = end.End()
+	}
+	if ferr := sink.Flush(); err == nil {
+		err = ferr
+	}
+	return err
+}
+
+var textTimes = map[string]format.TimeStyle{"wall": format.WallTime, "start": format.SinceStart, "mono": format.MonotoneTime}
+
+func isDirectory(name string) bool {
+	st, err := os.Stat(name)
+	return err == nil && st.IsDir()
+}
+
+// columns is the width of the terminal.
+func columns() int {
+	if size, err := unix.IoctlGetWinsize(int(os.Stdout.Fd()), unix.TIOCGWINSZ); err == nil && size.Col >= 60 {
+		return int(size.Col)
+	}
+	if n, err := strconv.Atoi(os.Getenv("COLUMNS")); err == nil && n >= 60 {
+		return min(n, 1000)
+	}
+	return 120
+}

@@ -1,0 +1,246 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/sema"
+)
+
+// program is a condition or a list, compiled for the records of a schema.
+type program struct {
+	code    *ir.Program
+	schema  event.Schema // of what it collects
+	machine eval.Machine
+	memory  memory
+}
+
+// condition compiles a filter.
+func (sc *scope) condition(c *lang.Condition) (*program, error) {
+	x, err := sc.resolve(c.X, c.From)
+	if err != nil {
+		return nil, err
+	}
+	return sc.compile(&sema.Input{Cond: &lang.Condition{X: x, From: c.From}})
+}
+
+// list compiles a collect list.
+func (sc *scope) list(items []lang.Collect) (*program, error) {
+	items = slices.Clone(items)
+	for i := range items {
+		x, err := sc.resolve(items[i].X, items[i].From)
+		if err != nil {
+			return nil, err
+		}
+		items[i].X = x
+	}
+	return sc.compile(&sema.Input{Collect: items})
+}
+
+func (sc *scope) compile(in *sema.Input) (*program, error) {
+	s := sc.schema
+	in.Scope, in.Readable = sc, sc.readable
+	in.SiteID, in.Place, in.Function, in.File, in.Line = s.SiteID, s.Place, s.Function, s.File, s.Line
+	in.StringLimit, in.RepeatLimit, in.AggregateLimit = stringLimit, stringLimit, sema.MaxRecordSize/4
+	out, err := sema.Compile(in)
+	if err != nil {
+		return nil, aboutFields(err)
+	}
+	if err := ir.Optimize(out.Program); err != nil {
+		panic("BUG: report: the program of an expression: " + err.Error())
+	}
+	p := &program{code: out.Program, schema: out.Schema, memory: memory{scope: sc}}
+	p.machine.RecordRoom = true
+	p.machine.Mem = &p.memory
+	return p, nil
+}
+
+// aboutFields is an error with the words for fields: they are no variables of a program any more.
+func aboutFields(err error) error {
+	var list lang.Diagnostics
+	if !errors.As(err, &list) {
+		return err
+	}
+	out := make(lang.Diagnostics, len(list))
+	for i, d := range list {
+		c := *d
+		if name, ok := strings.CutPrefix(c.Msg, "no variable "); ok {
+			c.Msg = "no field " + name
+		}
+		if names, ok := strings.CutPrefix(c.Hint, "variables here: "); ok {
+			c.Hint = "fields here: " + names
+		}
+		out[i] = &c
+	}
+	return out
+}
+
+// stringLimit is the largest text or list that an expression takes from a record.
+const stringLimit = 4096
+
+// run runs the program on an event of its schema. ok: the condition holds, record has what is collected. unknown: the condition needs
+// something that the trace does not have.
+func (p *program) run(ev *event.Event) (record []byte, ok, unknown bool) {
+	p.memory.set(ev)
+	out := eval.Run(p.code, &p.machine)
+	return out.Record, out.Record != nil, out.Record == nil && out.Faults > 0
+}
+
+// resolve gives the parts of an expression the fields that were recorded for them: p->len is the field of that name, and a member of *p
+// if that was recorded.
+func (sc *scope) resolve(x lang.Expr, from lang.Text) (lang.Expr, error) {
+	x, d := lang.Decide(x, sc.isType)
+	if d != nil {
+		return nil, from.At(d.Span, d.Msg, d.Hint)
+	}
+	var bad *lang.Diagnostic
+	x = lang.Replace(x, func(y lang.Expr) lang.Expr {
+		if name, ok := sc.forms[lang.String(y)]; ok {
+			return lang.NameFor(y, name)
+		}
+		switch y := y.(type) {
+		case *lang.Unary:
+			if y.Op == "&" && bad == nil {
+				bad = from.At(y.Span(), "addresses of fields were not recorded", "record &x to have the address of x")
+			}
+		case *lang.Reg:
+			if sc.vars["$"+y.Name] != nil {
+				return lang.NameFor(y, "$"+y.Name)
+			}
+			if bad == nil {
+				bad = from.At(y.Span(), fmt.Sprintf("$%s was not recorded at %s", y.Name, sc.schema.Place), sc.recorded())
+			}
+		case *lang.Member:
+			if y.Arrow {
+				if name, ok := sc.forms["(*"+lang.String(y.X)+")"]; ok {
+					return lang.MemberOf(y, lang.NameFor(y.X, name))
+				}
+			}
+		}
+		return nil
+	})
+	if bad != nil {
+		return nil, bad
+	}
+	return x, nil
+}
+
+// recorded is a hint that lists the fields.
+func (sc *scope) recorded() string { return recordedHint(sc.order) }
+
+func recordedHint(list []*debuginfo.Variable) string {
+	const most = 12
+	text := ""
+	for i, v := range list {
+		if i == most {
+			text += ", ..."
+			break
+		}
+		if i > 0 {
+			text += ", "
+		}
+		text += v.Name
+	}
+	if text == "" {
+		return "no fields were recorded there; $tid, $pid, $cpu, $comm, $time, $place and $function are known of each event"
+	}
+	return "recorded fields: " + text
+}
+
+// names are the names in an expression that mean a field; those that are no fields of any of the scopes are an error.
+func unknownNames(x lang.Expr, from lang.Text, scopes []*scope) error {
+	var bad lang.Diagnostics
+	for _, leaf := range leaves(x, scopes) {
+		known := slices.ContainsFunc(scopes, func(sc *scope) bool { return sc.knows(leaf.name) })
+		if known {
+			continue
+		}
+		var all []string
+		var vars []*debuginfo.Variable
+		seen := map[string]bool{}
+		for _, sc := range scopes {
+			for _, v := range sc.order {
+				if !seen[v.Name] {
+					seen[v.Name] = true
+					all, vars = append(all, v.Name), append(vars, v)
+				}
+			}
+		}
+		for _, w := range words {
+			all = append(all, "$"+w.name)
+		}
+		all = append(all, "$place", "$function")
+		hint := lang.DidYouMean(lang.Nearest(leaf.name, all, 3))
+		if hint == "" {
+			hint = recordedHint(vars)
+		}
+		bad = bad.Add(from.At(leaf.span, fmt.Sprintf("no field %q was recorded", leaf.name), hint))
+	}
+	return bad.Err()
+}
+
+type leaf struct {
+	name string
+	span lang.Span
+}
+
+// leaves are the names in an expression that are not parts of a field of a scope.
+func leaves(x lang.Expr, scopes []*scope) (list []leaf) {
+	isType := func(name string) bool {
+		return slices.ContainsFunc(scopes, func(sc *scope) bool { return sc.isType(name) })
+	}
+	x, d := lang.Decide(x, isType)
+	if d != nil {
+		return nil
+	}
+	lang.Replace(x, func(y lang.Expr) lang.Expr {
+		form := lang.String(y)
+		for _, sc := range scopes {
+			if _, ok := sc.forms[form]; ok {
+				return y
+			}
+		}
+		switch y := y.(type) {
+		case *lang.Ident:
+			list = append(list, leaf{y.Name, y.Span()})
+		case *lang.Reg:
+			list = append(list, leaf{"$" + y.Name, y.Span()})
+		case *lang.Call:
+			for _, a := range y.Args {
+				list = append(list, leaves(a, scopes)...)
+			}
+			return y
+		case *lang.Member:
+			if y.Arrow {
+				for _, sc := range scopes {
+					if _, ok := sc.forms["(*"+lang.String(y.X)+")"]; ok {
+						return y
+					}
+				}
+			}
+		}
+		return nil
+	})
+	return list
+}
+
+func (sc *scope) knows(name string) bool {
+	if sc.vars[name] != nil || slices.Contains([]string{"true", "false", "NULL", "nullptr"}, name) {
+		return true
+	}
+	_, _, ok := sc.Enumerator(name)
+	return ok || sc.isType(name)
+}
+
+// isUsers reports whether an error is one of the text of the user.
+func isUsers(err error) bool {
+	var d *lang.Diagnostic
+	return errors.As(err, &d)
+}

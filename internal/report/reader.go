@@ -1,0 +1,225 @@
+package report
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// Query selects events of a trace, and what of them is shown.
+type Query struct {
+	From, To int64  // CLOCK_MONOTONIC, both included; To 0: to the end
+	Where    string // a C expression over the recorded fields; "": all events
+	Fields   string // a collect list over them; "": what was recorded
+}
+
+// Reader returns the events of a query. It keeps no events.
+type Reader struct {
+	Trace *ctf.Trace
+	// Skipped are the places whose events no filter can choose, since they have not the fields that it needs.
+	Skipped []string
+	// Unknown is how many events the filter could not decide: a value that it needs is not in the trace.
+	Unknown uint64
+	// Read and Chosen count events.
+	Read, Chosen uint64
+
+	q      Query
+	scopes []*scope
+	sites  map[*event.Schema]*site
+	last   *event.Schema
+	site   *site
+	it     *ctf.Iterator
+	orig   *event.Event // of the event that is shown
+}
+
+// site is what a query does with the events of a schema.
+type site struct {
+	skip  bool
+	where *program // nil: all
+	view  *view    // nil: the event as it is
+}
+
+// NewReader compiles a query. Its errors are the user's, or that the trace has no events.
+func NewReader(t *ctf.Trace, q Query) (*Reader, error) {
+	r := &Reader{Trace: t, q: q, sites: map[*event.Schema]*site{}}
+	for _, s := range t.Schemas() {
+		r.scopes = append(r.scopes, newScope(s))
+		r.sites[s] = &site{}
+	}
+	if q.Where != "" {
+		c, err := lang.ParseCondition(lang.TextOf("--where", q.Where))
+		if err != nil {
+			return nil, err
+		}
+		if err := r.each(c.X, c.From, func(sc *scope, x *site) (err error) {
+			x.where, err = sc.condition(c)
+			return err
+		}); err != nil {
+			return nil, err
+		}
+	}
+	if q.Fields != "" {
+		items, err := parseList("--fields", q.Fields)
+		if err != nil {
+			return nil, err
+		}
+		if err := r.views(items); err != nil {
+			return nil, err
+		}
+	}
+	return r, nil
+}
+
+func parseList(source, text string) ([]lang.Collect, error) {
+	return lang.TextOf(source, text).ParseCollect()
+}
+
+// each compiles something of an expression for each schema. The places for which that fails are skipped; the error is that of all.
+func (r *Reader) each(x lang.Expr, from lang.Text, compile func(*scope, *site) error) error {
+	if err := unknownNames(x, from, r.scopes); err != nil && len(r.scopes) > 0 {
+		return err
+	}
+	var first error
+	done := 0
+	for _, sc := range r.scopes {
+		site := r.sites[sc.schema]
+		if site.skip {
+			continue
+		}
+		err := compile(sc, site)
+		if err == nil {
+			done++
+			continue
+		}
+		if !isUsers(err) {
+			return err
+		}
+		if first == nil {
+			first = err
+		}
+		r.skip(sc)
+	}
+	if done == 0 {
+		return first
+	}
+	return nil
+}
+
+// skip leaves the events of a schema out.
+func (r *Reader) skip(sc *scope) {
+	r.sites[sc.schema].skip = true
+	if p := sc.schema.Place; !slices.Contains(r.Skipped, p) {
+		r.Skipped = append(r.Skipped, p)
+	}
+}
+
+// Next returns the next event, valid until the next call; io.EOF behind the last one.
+func (r *Reader) Next() (*event.Event, error) {
+	if r.it == nil {
+		r.it = r.Trace.Events(ctf.Query{From: r.q.From, To: r.q.To})
+	}
+	for {
+		ev, err := r.it.Next()
+		if err != nil {
+			return nil, err
+		}
+		r.Read++
+		if ev.Schema != r.last {
+			r.last, r.site = ev.Schema, r.sites[ev.Schema]
+		}
+		x := r.site
+		if x == nil || x.skip {
+			continue
+		}
+		if x.where != nil {
+			if _, ok, unknown := x.where.run(ev); !ok {
+				if unknown {
+					r.Unknown++
+				}
+				continue
+			}
+		}
+		r.Chosen++
+		if x.view != nil {
+			r.orig = ev
+			return x.view.show(ev), nil
+		}
+		return ev, nil
+	}
+}
+
+// Each calls f with all events. f may keep nothing of them.
+func (r *Reader) Each(f func(*event.Event) error) error {
+	for {
+		ev, err := r.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err == nil {
+			err = f(ev)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+// Unwind is the format.Unwinder of the events.
+func (r *Reader) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
+	if x := r.site; x != nil && x.view != nil && ev == &x.view.ev {
+		i := slices.IndexFunc(ev.Schema.Fields, func(f event.Field) bool { return f.Offset == v.Field.Offset && f.Kind == v.Field.Kind })
+		if i < 0 || x.view.from[i] < 0 {
+			return nil
+		}
+		old := r.orig.Value(x.view.from[i])
+		return r.Trace.Unwind(r.orig, &old)
+	}
+	return r.Trace.Unwind(ev, v)
+}
+
+// Schemas are those of the events that the reader returns.
+func (r *Reader) Schemas() (list []*event.Schema) {
+	for _, sc := range r.scopes {
+		switch x := r.sites[sc.schema]; {
+		case x.skip:
+		case x.view != nil:
+			list = append(list, &x.view.schema)
+		default:
+			list = append(list, sc.schema)
+		}
+	}
+	return list
+}
+
+// Stack is the number of the first stack of an event, 0 if it has none.
+func (r *Reader) Stack(ev *event.Event) uint32 {
+	if x := r.site; x != nil && x.view != nil && ev == &x.view.ev {
+		ev = r.orig
+	}
+	return ctf.StackOf(ev)
+}
+
+// Notes are what the user should know of a report: damage, events without a decision.
+func (r *Reader) Notes() (list []string) {
+	list = append(list, r.Trace.Damage...)
+	if r.it != nil {
+		list = append(list, r.it.Damage()...)
+	}
+	if n := len(r.Skipped); n > 0 {
+		text := r.Skipped[0]
+		if n > 1 {
+			text += fmt.Sprintf(" and %d other places", n-1)
+		}
+		list = append(list, "the events of "+text+" are left out: they have not all fields of the expressions")
+	}
+	if r.Unknown > 0 {
+		list = append(list, fmt.Sprintf("%d events are left out: --where needs values that the trace does not have for them", r.Unknown))
+	}
+	return list
+}

@@ -1,0 +1,218 @@
+package report
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"text/tabwriter"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// Stat counts the events of places.
+type Stat struct {
+	Places  []*PlaceStat  `json:"places"`
+	Threads []*ThreadStat `json:"threads"`
+	FirstNS int64         `json:"first"`
+	LastNS  int64         `json:"last"`
+	Events  uint64        `json:"events"`
+	Lost    uint64        `json:"lost"`
+	// Other is how many events of threads are not in Threads.
+	Other uint64 `json:"other_threads,omitempty"`
+}
+
+// PlaceStat has the counts of a place in a function. Those that are nil are not known: jalon was killed, or the report does not have the
+// whole trace.
+type PlaceStat struct {
+	Place    string  `json:"place"`
+	Function string  `json:"function,omitempty"`
+	Hits     *uint64 `json:"hits"` // also those for which the condition did not hold
+	Recorded uint64  `json:"recorded"`
+	Lost     *uint64 `json:"lost"`
+	Rate     float64 `json:"rate"` // events of a second
+	First    int64   `json:"first"`
+	Last     int64   `json:"last"`
+}
+
+// ThreadStat has the counts of a thread, by the index of a place.
+type ThreadStat struct {
+	Pid    int            `json:"pid"`
+	Tid    int            `json:"tid"`
+	Comm   string         `json:"comm"`
+	Events uint64         `json:"events"`
+	By     map[int]uint64 `json:"by"`
+}
+
+// maxThreads limits what reports keep for threads.
+const maxThreads = 1 << 16
+
+// MakeStat reads all events. whole: the report has the whole trace, so that losses can be shown.
+func MakeStat(r *Reader, whole bool) (*Stat, error) {
+	s := &Stat{}
+	place := map[*event.Schema]int{}
+	names := map[[2]string]int{}
+	index := func(sc *event.Schema) int {
+		key := [2]string{sc.Place, sc.Function}
+		n, ok := names[key]
+		if !ok {
+			n = len(s.Places)
+			names[key] = n
+			s.Places = append(s.Places, &PlaceStat{Place: sc.Place, Function: sc.Function})
+		}
+		place[sc] = n
+		return n
+	}
+	for _, sc := range r.Schemas() {
+		index(sc)
+	}
+	threads := map[[2]int]*ThreadStat{}
+	err := r.Each(func(ev *event.Event) error {
+		n, ok := place[ev.Schema]
+		if !ok {
+			n = index(ev.Schema)
+		}
+		p := s.Places[n]
+		if p.Recorded == 0 {
+			p.First = ev.TimeNS
+		}
+		p.Recorded++
+		p.Last = ev.TimeNS
+		if s.Events == 0 {
+			s.FirstNS = ev.TimeNS
+		}
+		s.Events++
+		s.LastNS = ev.TimeNS
+		key := [2]int{ev.Pid, ev.Tid}
+		th := threads[key]
+		if th == nil {
+			if len(threads) >= maxThreads {
+				s.Other++
+				return nil
+			}
+			th = &ThreadStat{Pid: ev.Pid, Tid: ev.Tid, By: map[int]uint64{}}
+			threads[key] = th
+		}
+		th.Comm = ev.Comm
+		th.Events++
+		th.By[n]++
+		return nil
+	})
+	for _, th := range threads {
+		s.Threads = append(s.Threads, th)
+	}
+	slices.SortFunc(s.Threads, func(a, b *ThreadStat) int {
+		return cmp.Or(-cmp.Compare(a.Events, b.Events), cmp.Compare(a.Tid, b.Tid))
+	})
+	if span := s.LastNS - s.FirstNS; span > 0 {
+		for _, p := range s.Places {
+			p.Rate = float64(p.Recorded) / (float64(span) / 1e9)
+		}
+	}
+	if whole {
+		s.Lost = r.Trace.Lost()
+		s.summary(r, names)
+	}
+	return s, err
+}
+
+// summary adds the counts from the end of the recording.
+func (s *Stat) summary(r *Reader, names map[[2]string]int) {
+	sum := r.Trace.Summary
+	if sum == nil {
+		return
+	}
+	for i := range sum.Sites {
+		x := &sum.Sites[i]
+		n, ok := names[[2]string{x.Place, x.Function}]
+		if !ok {
+			n = len(s.Places)
+			names[[2]string{x.Place, x.Function}] = n
+			s.Places = append(s.Places, &PlaceStat{Place: x.Place, Function: x.Function})
+		}
+		p := s.Places[n]
+		if p.Lost == nil {
+			p.Lost, p.Hits = new(uint64), new(uint64)
+		}
+		*p.Lost += x.Lost
+		*p.Hits += x.Recorded + x.Lost + x.False + x.Faults
+	}
+}
+
+// JSON writes an object.
+func (s *Stat) JSON(w io.Writer) error { return json.NewEncoder(w).Encode(s) }
+
+// Text writes tables: places, and threads, of which the first top are shown.
+func (s *Stat) Text(w io.Writer, top int) error {
+	fmt.Fprintf(w, "%d events in %v\n\n", s.Events, time.Duration(s.LastNS-s.FirstNS))
+	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
+	fmt.Fprintln(tw, "hits\trecorded\tlost\tevents/s\tpart\t  place\t")
+	for _, p := range s.Places {
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%.0f\t%s\t  %s\t\n", known(p.Hits), p.Recorded, known(p.Lost), p.Rate, percent(p.Recorded, s.Events), leftAligned(p.name(), s.Places))
+	}
+	if err := tw.Flush(); err != nil {
+		return err
+	}
+	if s.Lost > 0 {
+		fmt.Fprintf(w, "\n%d hits were lost: there was no room in the rings (--buffer)\n", s.Lost)
+	}
+	fmt.Fprintln(w)
+	fmt.Fprintln(tw, "events\tpart\tthread\t  events by place\t")
+	for i, th := range s.Threads {
+		if i == top {
+			fmt.Fprintf(tw, "\t\t%d more threads\t\t\n", len(s.Threads)-top)
+			break
+		}
+		var by []string
+		for n, p := range s.Places {
+			if c := th.By[n]; c > 0 && len(s.Places) > 1 {
+				by = append(by, fmt.Sprintf("%s %d", p.name(), c))
+			}
+		}
+		fmt.Fprintf(tw, "%d\t%s\t%s\t  %s\t\n", th.Events, percent(th.Events, s.Events), threadName(th.Comm, th.Pid, th.Tid), strings.Join(by, ", "))
+	}
+	return tw.Flush()
+}
+
+func (p *PlaceStat) name() string {
+	if p.Function == "" || strings.Contains(p.Place, p.Function) {
+		return p.Place
+	}
+	return p.Place + " in " + p.Function
+}
+
+// leftAligned pads a name to the longest, since the columns of the table are aligned to the right.
+func leftAligned(name string, list []*PlaceStat) string {
+	width := 0
+	for _, p := range list {
+		width = max(width, len(p.name()))
+	}
+	return fmt.Sprintf("%-*s", min(width, 80), name)
+}
+
+func known(n *uint64) string {
+	if n == nil {
+		return "-"
+	}
+	return fmt.Sprint(*n)
+}
+
+func percent(n, of uint64) string {
+	if of == 0 {
+		return "-"
+	}
+	return fmt.Sprintf("%.1f%%", 100*float64(n)/float64(of))
+}
+
+func threadName(comm string, pid, tid int) string {
+	if tid == 0 {
+		return fmt.Sprintf("%s:%d/?", comm, pid)
+	}
+	if pid == tid || pid == 0 {
+		return fmt.Sprintf("%s:%d", comm, tid)
+	}
+	return fmt.Sprintf("%s:%d/%d", comm, pid, tid)
+}

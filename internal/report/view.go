@@ -1,0 +1,171 @@
+package report
+
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// view shows of the events of a schema the fields that the user chose: recorded ones as they are, and computed ones.
+type view struct {
+	schema   event.Schema
+	from     []int    // by field: the recorded field that it is; -1: it is computed
+	list     *program // of the computed fields; nil: there are none
+	computed []int
+	ev       event.Event
+	raw      []byte
+}
+
+// views makes the views of all schemas.
+func (r *Reader) views(items []lang.Collect) error {
+	for i := range items {
+		if err := unknownNames(items[i].X, items[i].From, r.scopes); err != nil && !r.isField(items[i].Text) && len(r.scopes) > 0 {
+			return err
+		}
+	}
+	var first error
+	done := 0
+	for _, sc := range r.scopes {
+		x := r.sites[sc.schema]
+		if x.skip {
+			continue
+		}
+		v, err := sc.view(items)
+		if err != nil && !isUsers(err) {
+			return err
+		}
+		if err != nil {
+			if first == nil {
+				first = err
+			}
+			r.skip(sc)
+			continue
+		}
+		x.view = v
+		done++
+	}
+	if done == 0 {
+		return first
+	}
+	return nil
+}
+
+func (r *Reader) isField(name string) bool {
+	return slices.ContainsFunc(r.scopes, func(sc *scope) bool { return sc.fieldNamed(name) >= 0 })
+}
+
+// fieldNamed is the recorded field with a name as it was written, -1 if there is none.
+func (sc *scope) fieldNamed(name string) int {
+	return slices.IndexFunc(sc.schema.Fields, func(f event.Field) bool { return f.Name == name })
+}
+
+// view compiles the items of a list.
+func (sc *scope) view(items []lang.Collect) (*view, error) {
+	v := &view{schema: *sc.schema}
+	v.schema.Fields = nil
+	var computed []lang.Collect
+	var at []int // their places in the list
+	for _, it := range items {
+		n := sc.fieldNamed(it.Text)
+		if n < 0 {
+			if x, d := lang.Decide(it.X, sc.isType); d == nil {
+				if name, ok := sc.forms[lang.String(x)]; ok {
+					n = sc.fieldNamed(name)
+				}
+			}
+		}
+		w, isReg := it.X.(*lang.Reg)
+		switch {
+		case n >= 0:
+			f := sc.schema.Fields[n]
+			if it.Format != (lang.Format{}) {
+				f.Show = event.Show{Letter: it.Format.Letter, Size: it.Format.Size, Count: it.Format.Count}
+			}
+			v.schema.Fields, v.from = append(v.schema.Fields, f), append(v.from, n)
+		case isReg && isWord(w.Name):
+			v.schema.Fields, v.from = append(v.schema.Fields, event.Field{Name: "$" + w.Name, Kind: event.Header, StatusOffset: -1}), append(v.from, -1)
+		default:
+			v.schema.Fields, v.from = append(v.schema.Fields, event.Field{}), append(v.from, -1)
+			at = append(at, len(v.from)-1)
+			computed = append(computed, it)
+		}
+	}
+	if len(computed) > 0 {
+		p, err := sc.list(computed)
+		if err != nil {
+			return nil, err
+		}
+		v.list = p
+		v.place(at)
+	}
+	return v, nil
+}
+
+// place gives the computed fields their slots: what is collected is behind the record.
+func (v *view) place(at []int) {
+	base := v.schema.RecordSize
+	for i, f := range v.list.schema.Fields {
+		if i == len(at) {
+			break
+		}
+		f.Offset += base
+		if f.StatusOffset >= 0 {
+			f.StatusOffset += base
+		}
+		if f.StrSize > 0 {
+			f.StrOffset += base
+			if f.StrStatusOffset >= 0 {
+				f.StrStatusOffset += base
+			}
+		}
+		f.AddrOffset, f.Bases = 0, nil // addresses of the record, which are none of the program
+		if f.Reason == "" {
+			f.Reason = notInTrace
+		}
+		v.schema.Fields[at[i]] = f
+	}
+	v.computed = at
+	v.schema.RecordSize += v.list.schema.RecordSize
+}
+
+const notInTrace = "the trace does not have what it is computed from"
+
+// show returns an event with the fields of the view, valid until the next call.
+func (v *view) show(ev *event.Event) *event.Event {
+	v.ev = *ev
+	v.ev.Schema = &v.schema
+	if v.list == nil {
+		return &v.ev
+	}
+	rec, _, _ := v.list.run(ev)
+	v.raw = append(append(v.raw[:0], ev.Raw[:v.schema.RecordSize-v.list.schema.RecordSize]...), rec...)
+	for _, i := range v.computed {
+		v.settle(&v.schema.Fields[i])
+	}
+	v.ev.Raw = v.raw
+	return &v.ev
+}
+
+// settle replaces states that mean something in a program only.
+func (v *view) settle(f *event.Field) {
+	if f.Static != event.OK || f.Kind == event.Header {
+		return
+	}
+	if f.StatusOffset >= 0 && event.Status(v.raw[f.StatusOffset]) == event.Unreadable {
+		v.raw[f.StatusOffset] = byte(event.Unsupported)
+	}
+	if f.StrSize > 0 && f.StrStatusOffset >= 0 && event.Status(v.raw[f.StrStatusOffset]) == event.Unreadable {
+		v.raw[f.StrStatusOffset] = byte(event.Unsupported)
+	}
+}
+
+// isWord reports whether $name has a value in each event.
+func isWord(name string) bool {
+	for _, w := range words {
+		if w.name == name {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,54 @@
+package test
+
+import (
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// TestReportCommand: jalon report prints of a recording what jalon trace prints of the same program, chosen by C expressions over the
+// recorded fields, and computes over it.
+func TestReportCommand(t *testing.T) {
+	prog := recordProgram(t)
+	dir := filepath.Join(t.TempDir(), "run1")
+	if r := jalon(t, "record", "-q", "-o", dir, "handle", "-c", "i, s, *p, *(int *)i", "other", "-c", "n, $bt", "--", prog, "50"); r.status != 0 {
+		t.Fatalf("%d: %s", r.status, r.stderr)
+	}
+	for _, tt := range []struct {
+		args   []string
+		status int
+		lines  int      // of standard output; -1: any
+		has    []string // in what is printed
+	}{
+		{args: nil, lines: -1, has: []string{" handle", "i=49 ", "main+", "*(int *)i=<unreadable address 0x31>"}},
+		{args: []string{"-f", "json"}, lines: 100, has: []string{`"place":"other"`}},
+		{args: []string{"-f", "csv"}, lines: 101, has: []string{"i,s,*p,*(int *)i,n,$bt\n"}},
+		{args: []string{"--where", `i >= 40 && p->c == BLUE && s == "text"`, "--fields", "i, p->m[1][2] * 2, p->name"}, lines: 7, has: []string{`i=49 p->m[1][2] * 2=12 p->name="hello\000`, "the events of other are left out"}},
+		{args: []string{"--where", "*(int *)i == 0"}, lines: 0, has: []string{"50 events are left out"}},
+		{args: []string{"--where", "p->y > 2 && p->u.i == 7 && p->a == 5", "-f", "csv"}, lines: 51},
+		{args: []string{"--where", "ii > 3"}, status: 2, has: []string{`no field "ii" was recorded`, "| ^^"}},
+		{args: []string{"--stat"}, lines: -1, has: []string{"100 events in", "handle 50, other 50"}},
+		{args: []string{"--hist", "i"}, lines: -1, has: []string{"[32, 64)              18 |", "50 values, average 24.5, from 0 to 49"}},
+		{args: []string{"--hist", "i", "--by", "p->c"}, lines: -1, has: []string{"i[BLUE]:"}},
+		{args: []string{"--latency", "handle", "other"}, lines: -1, has: []string{"50 pairs"}},
+		{args: []string{"--flame", "-f", "folded"}, lines: 2, has: []string{"main;other 50\n"}},
+		{args: []string{"--timeline"}, lines: -1, has: []string{"CPU "}},
+		{args: []string{"--to", "0s"}, lines: 1},
+		{args: []string{"--from", "xx"}, status: 2, has: []string{"is not a time"}},
+		{args: []string{"--stat", "--flame"}, status: 2},
+	} {
+		r := jalon(t, slices.Concat([]string{"report", dir}, tt.args)...)
+		if r.status != tt.status || tt.lines >= 0 && tt.status == 0 && strings.Count(r.stdout, "\n") != tt.lines {
+			t.Errorf("%q: status %d, %d lines\n%s%s", tt.args, r.status, strings.Count(r.stdout, "\n"), r.stdout, r.stderr)
+		}
+		for _, part := range tt.has {
+			if !strings.Contains(r.stdout+r.stderr, part) {
+				t.Errorf("%q: no %q in\n%s%s", tt.args, part, r.stdout, r.stderr)
+			}
+		}
+	}
+	if r := jalon(t, "report", t.TempDir()); r.status != 1 || !strings.Contains(r.stderr, "is not a trace") {
+		t.Errorf("%d: %s", r.status, r.stderr)
+	}
+}
