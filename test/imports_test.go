@@ -35,6 +35,7 @@ var packages = []struct{ path, imports string }{
 	// The meaning of names and types.
 	{"ctype", ""},
 	{"debuginfo", "ctype"},
+	{"debuginfo/convention", "arch/amd64 ctype debuginfo"},
 	{"debuginfo/elf", ""},
 	{"debuginfo/dwarf/raw", ""},
 	{"debuginfo/dwarf/index", "debuginfo"},
@@ -42,7 +43,7 @@ var packages = []struct{ path, imports string }{
 	{"debuginfo/dwarf/loc", "debuginfo debuginfo/dwarf/raw"},
 	{"debuginfo/dwarf/frame", "debuginfo debuginfo/dwarf/loc debuginfo/dwarf/raw"},
 	{"unwind", "debuginfo/dwarf/frame"},
-	{"debuginfo/dwarf", "arch/arm64 ctype debuginfo debuginfo/dwarf/frame debuginfo/dwarf/index debuginfo/dwarf/line debuginfo/dwarf/loc debuginfo/dwarf/raw debuginfo/elf unwind"},
+	{"debuginfo/dwarf", "arch/amd64 arch/arm64 ctype debuginfo debuginfo/convention debuginfo/dwarf/frame debuginfo/dwarf/index debuginfo/dwarf/line debuginfo/dwarf/loc debuginfo/dwarf/raw debuginfo/elf unwind"},
 	{"debuginfo/usdt", "arch/amd64 arch/arm64 ctype debuginfo debuginfo/elf"},
 	{"debuginfo/tracefs", "ctype debuginfo lang"},
 	{"debuginfo/kallsyms", "debuginfo"},
@@ -102,7 +103,7 @@ var packages = []struct{ path, imports string }{
 
 	// The engines.
 	{"engine", "event ir maps probe ring sema tracepoint"},
-	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/dwarf engine event image ir maps patch probe procdir process ring sema tracepoint"},
+	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/convention debuginfo/dwarf engine event image ir maps patch probe procdir process ring sema tracepoint"},
 	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event image ir lang maps patch printk probe procdir ring sema tracepoint"},
 	{"engine/uprobes", "engine engine/inproc engine/kernel probe tracepoint"},
 

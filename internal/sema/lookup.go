@@ -130,11 +130,6 @@ func (lk *lookup) namesInScope() []string {
 
 // variable is an lvalue for v. C++ references read as their targets.
 func (lk *lookup) variable(v *debuginfo.Variable, span lang.Span) expr {
-	if arrived := lk.in.Arrived; arrived != nil && v.Kind == debuginfo.Param {
-		there := *v
-		there.Loc = arrived(v)
-		v = &there
-	}
 	if v.Type == nil {
 		lk.fail(span, fmt.Sprintf("the debug information has no type for %q", v.Name), "")
 	}

@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -340,35 +339,4 @@ func (l *lowerer) keep(k *keptValue, status ir.Value, n int) (v, newStatus ir.Va
 	})
 	l.b.Start(next)
 	return l.b.Param(next, 0), l.b.Param(next, 1)
-}
-
-// AtFirst gives the location of a parameter at a function's first instruction: loc, unless that is a slot of a frame
-// that does not exist yet. Then it is one of the registers of the calling convention, or not known.
-func AtFirst(loc, byConvention debuginfo.Location) debuginfo.Location {
-	if len(loc.Pieces) != 1 || loc.Pieces[0].Kind != debuginfo.InMemory || !beforeFrame(loc.Pieces[0].Expr) {
-		return loc
-	}
-	return byConvention
-}
-
-// beforeFrame reports whether an address lies in the frame that the function is about to make: below its return
-// address, or counted from the frame pointer, which is the caller's.
-func beforeFrame(ops []debuginfo.Op) bool {
-	if len(ops) == 0 || ops[0].Code != debuginfo.OpReg {
-		return false
-	}
-	off := int64(0)
-	for _, op := range ops[1:] {
-		if op.Code != debuginfo.OpAddConst {
-			break
-		}
-		off += op.Arg
-	}
-	switch ops[0].Arg {
-	case int64(processor.FP):
-		return true
-	case int64(processor.SP):
-		return off < 0
-	}
-	return false
 }

@@ -42,8 +42,6 @@ type Input struct {
 	AtEntry bool
 	// Exit, if not nil: the site is an instruction by which control leaves the function.
 	Exit *Exit
-	// Arrived, if not nil, gives the location of a parameter at the first instruction of a function.
-	Arrived func(*debuginfo.Variable) debuginfo.Location
 	// GoCode: Go's compiler made the code, which passes arguments in other registers.
 	GoCode bool
 

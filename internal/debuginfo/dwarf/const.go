@@ -75,6 +75,7 @@ const (
 	atStringLength      = 0x19
 	atLowerBound        = 0x22
 	atPrototyped        = 0x27
+	atArtificial        = 0x34
 	atCallingConvention = 0x36
 	atUpperBound        = 0x2f
 	atAbstractOrigin    = 0x31

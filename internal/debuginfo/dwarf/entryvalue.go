@@ -3,8 +3,6 @@ package dwarf
 import (
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/arch/host"
-	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
@@ -15,12 +13,50 @@ import (
 
 const changedAtEntry = "optimised out here: the compiler describes only the value that it is changed to"
 
-// atCall corrects the location of parameter d at the entry of a function compiled by clang. A computed
-// value cannot be the passed one. The passed value is in the register of the calling convention if that is
-// certain: the function can be called from outside, so all its parameters exist, and the computation uses
-// that register.
+// NotStored is why a parameter has no value in the code that stores it.
+const NotStored = "the function has not stored it yet, and in which register it is passed is not certain"
+
+// NotBegun is why a variable of the frame has no value at the first instruction.
+const NotBegun = "it has no value yet at the function's first instruction"
+
+// atCall corrects the location of parameter d in the code that makes the function's frame.
+//
+// In code that is not optimised, one location in the frame counts for the whole function, which has not stored the
+// parameter there yet. This holds for some parameters of optimised code too: those whose address is taken. At the
+// first instruction the value is where the calling convention passes it.
+//
+// Of clang, a computed value cannot be the passed one. The passed value is in the register of the calling
+// convention if that is certain: the function can be called from outside, so all its parameters exist, and the
+// computation uses that register.
 func (lo *locations) atCall(d die, loc debuginfo.Location) debuginfo.Location {
-	if !d.isParam() || !lo.atEntry() || !lo.f.d.has(d) || !d.u.isClang() {
+	if lo.f == nil || lo.pc < lo.f.entry() {
+		return loc
+	}
+	entry := lo.entered()
+	if !d.isParam() || !lo.f.d.has(d) {
+		if entry && lo.inFrame(loc) {
+			return debuginfo.Location{Unavailable: NotBegun}
+		}
+		return loc
+	}
+	if !entry && !lo.inPrologue() {
+		return loc
+	}
+	if lo.inFrame(loc) {
+		if entry {
+			if at := lo.passed()[d.off]; at.Known && !at.OnStack {
+				return at.Loc
+			}
+		}
+		return debuginfo.Location{Unavailable: NotStored}
+	}
+	if lo.stacked(loc) {
+		if lo.passed(); lo.foreign { // it is to be stored there
+			return debuginfo.Location{Unavailable: NotStored}
+		}
+		return loc
+	}
+	if !lo.atEntry() || !d.u.isClang() {
 		return loc
 	}
 	changed := func(p debuginfo.Piece) bool {
@@ -116,81 +152,4 @@ func onlyRegister(ops []debuginfo.Op, reg int) bool {
 		}
 	}
 	return used
-}
-
-// passedIn is the register that parameter d is passed in, if the whole prefix of the
-// function's type up to it is of scalars and the function's convention is not its own.
-func (lo *locations) passedIn(d die) (reg int, ok bool) {
-	f := lo.f.d
-	if v, ok := f.deep(atCallingConvention); ok && v.N != ccNormal {
-		return 0, false
-	}
-	if !f.deepFlag(atExternal) || !lo.callable() {
-		return 0, false
-	}
-	if class := argClass(lo.m.typeOf(f)); class == notScalar { // the result's address may be passed first
-		return 0, false
-	}
-	n := 0
-	for c := range f.children() {
-		if c.ab.tag != tagFormalParameter {
-			continue
-		}
-		switch argClass(lo.m.typeOf(c)) {
-		case notScalar:
-			return 0, false
-		case inGeneral:
-			if c.off == d.off && n < len(host.Processor.Args) {
-				return int(host.Processor.Args[n]), true
-			}
-			n++
-		}
-		if c.off == d.off {
-			return 0, false
-		}
-	}
-	return 0, false
-}
-
-// ccNormal is DW_CC_normal.
-const ccNormal = 1
-
-// callable: a symbol that other files can see is at the entry, so no optimisation has
-// changed how the function is called.
-func (lo *locations) callable() bool {
-	name := lo.f.d.linkage()
-	if name == "" {
-		name = lo.f.d.name()
-	}
-	for _, sym := range lo.m.lookupSymbols(name) {
-		if sym.Value == lo.pc && !sym.Local {
-			return true
-		}
-	}
-	return false
-}
-
-// The distinguished classes of arguments.
-const (
-	notScalar = iota
-	inGeneral // a general register
-	inOther   // a vector register, or void
-)
-
-func argClass(t *ctype.Type) int {
-	switch s := t.Strip(); s.Kind {
-	case ctype.Pointer, ctype.Reference:
-		return inGeneral
-	case ctype.Bool, ctype.Char, ctype.Int, ctype.Enum:
-		if s.Size >= 1 && s.Size <= 8 {
-			return inGeneral
-		}
-	case ctype.Float:
-		if s.Size == 4 || s.Size == 8 {
-			return inOther
-		}
-	case ctype.Void:
-		return inOther
-	}
-	return notScalar
 }

@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,10 @@ type Result struct {
 // Returned describes the result of the function whose code contains vaddr.
 func (ss *scopes) Returned(vaddr uint64) (r Returned) {
 	defer ss.guard(nil)()
+	return ss.returned(vaddr)
+}
+
+func (ss *scopes) returned(vaddr uint64) (r Returned) {
 	var f *fn
 	u := ss.unitFor(vaddr)
 	if u != nil {
@@ -64,7 +69,7 @@ func (ss *scopes) Returned(vaddr uint64) (r Returned) {
 	case u.isC():
 	case u.isCxx():
 		if k == ctype.Struct || k == ctype.Union {
-			r.Memory, r.Why = f.d.classInMemory()
+			r.Memory, r.Why = ss.classInMemory(f.d)
 		}
 	case f.d.sourceUnit().isFortran() && (k == ctype.Int || k == ctype.Float || k == ctype.Bool):
 	default:
@@ -120,9 +125,9 @@ const (
 	ccByValue     = 5
 )
 
-// classInMemory reports whether a C++ class that d returns has a constructor or destructor for which it is
+// classInMemory reports whether a C++ class, the type of d, has a constructor or destructor for which it is
 // always returned in memory.
-func (d die) classInMemory() (bool, string) {
+func (ss *scopes) classInMemory(d die) (bool, string) {
 	t, ok := d.ref(atType)
 	for n := 0; ok && n < 16; n++ {
 		switch t.ab.tag {
@@ -133,12 +138,40 @@ func (d die) classInMemory() (bool, string) {
 		switch v, has := t.deep(atCallingConvention); {
 		case has && v.N == ccByReference:
 			return true, ""
-		case has && v.N == ccByValue:
+		case has && v.N == ccByValue, ss.plain(t, 0):
 			return false, ""
 		}
 		break
 	}
 	return false, "the debug information does not say whether objects of the class are returned in registers"
+}
+
+// plain reports whether a class declares no function at all and neither do its members: then C++ copies it as C does.
+func (ss *scopes) plain(d die, depth int) bool {
+	def := ss.definition(d)
+	if depth > 16 || def.flag(atDeclaration) {
+		return false
+	}
+	for c := range def.children() {
+		switch c.ab.tag {
+		case tagSubprogram, tagInheritance:
+			return false
+		case tagMember:
+			t, ok := c.ref(atType)
+			for n := 0; ok && n < 16 && slices.Contains([]uint16{tagTypedef, tagConstType, tagVolatileType, tagArrayType}, t.ab.tag); n++ {
+				t, ok = t.ref(atType)
+			}
+			switch {
+			case !ok:
+				return false
+			case sameTag(t.ab.tag, tagStructType) || t.ab.tag == tagUnionType:
+				if !ss.plain(t, depth+1) {
+					return false
+				}
+			}
+		}
+	}
+	return true
 }
 
 // goReturned lists the results of a function of Go.
@@ -161,11 +194,4 @@ func (ss *scopes) goReturned(f *fn) Returned {
 		r.Results = append(r.Results, Result{name, ss.typeOf(c)})
 	}
 	return r
-}
-
-// SysV reports whether the function whose code contains vaddr is written in C or C++, whose calling convention is specified.
-func (ss *scopes) SysV(vaddr uint64) bool {
-	defer ss.guard(nil)()
-	u := ss.unitFor(vaddr)
-	return u != nil && (u.whole().isC() || u.whole().isCxx())
 }

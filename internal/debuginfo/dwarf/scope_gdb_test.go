@@ -293,6 +293,13 @@ var fileLevel = map[string]bool{
 	"shared_counter": true, "hidden": true, "greeting": true, "file_static": true,
 }
 
+// frameless reports whether GDB cannot show a variable at a function's first instruction: it shows what is in the frame
+// that the function has not made yet, or, where clang's frame base is a register, in the caller's frame.
+func frameless(t *testing.T, v *debuginfo.Variable) bool {
+	why := v.Loc.Unavailable
+	return why == NotStored || why == NotBegun || v.Kind == debuginfo.Param && (strings.Contains(t.Name(), "-O0") || strings.Contains(t.Name(), "clang"))
+}
+
 func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 	t.Helper()
 	sc, err := m.ScopeAt(s.PC)
@@ -332,6 +339,10 @@ func compareStop(t *testing.T, m *Module, s *stop, tally map[string]int) {
 		}
 		if v, ok := sc.(*scope); ok && v.hasLater(name) {
 			tally["declared later"]++ // GDB goes by blocks only
+			continue
+		}
+		if f, ok := m.FunctionAt(s.PC); ok && f.Lo == s.PC && frameless(t, v) {
+			tally["not stored yet"]++ // GDB shows what is in the frame; the test TestPassed has the values
 			continue
 		}
 		switch {

@@ -3,6 +3,7 @@ package dwarf
 import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/convention"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/loc"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
@@ -13,6 +14,10 @@ type locations struct {
 	base  []debuginfo.Op // frame base, once computed
 	why   string
 	based bool
+	moved bool // the frame base is a register that has its value only in the body of the function
+	// places: see passed. foreign: the function is called by another convention.
+	places  map[uint64]convention.Place
+	foreign bool
 }
 
 // variable makes the Variable of an entry as it is at the scope's pc.
@@ -172,7 +177,11 @@ func (lo *locations) readFrameBase() ([]debuginfo.Op, string) {
 	}
 	env := lo.env(v.u)
 	env.FrameBase = nil // it cannot refer to itself
-	return env.FrameBaseOf(expr)
+	base, why := env.FrameBaseOf(expr)
+	if len(base) == 1 && base[0].Code == debuginfo.OpReg {
+		return lo.registerBase(base)
+	}
+	return base, why
 }
 
 // constant is DW_AT_const_value: a number, a block of bytes or a string.

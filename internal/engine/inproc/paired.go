@@ -30,9 +30,6 @@ func (w *Site) pair() (entry engine.Site, p *sema.Pair, why string) {
 		return nil, nil, err.Error()
 	}
 	in := e.input(scope)
-	if in.AtEntry && !in.GoCode {
-		in.Arrived = e.arrived(scope)
-	}
 	return e, &sema.Pair{Entry: in, Function: e.Addr(), Go: in.GoCode}, ""
 }
 

@@ -6,6 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/debuginfo/convention"
 )
 
 // rustc (compiler/rustc_target/src/callconv) returns a value by its form:
@@ -75,7 +76,7 @@ func (r *rustTypes) places(t *ctype.Type) (list []place, why string) {
 		}
 	}
 	if s.Kind == ctype.Struct || s.Kind == ctype.Union || s.Kind == ctype.Array {
-		c := inCRegisters(s, false)
+		c := convention.Result(s, false)
 		if c.Unavailable != "" {
 			return nil, c.Unavailable
 		}

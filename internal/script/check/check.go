@@ -44,9 +44,9 @@ type Options struct {
 	Import func(from, path string) ([]Imported, error)
 }
 
-// parameters is a Source that knows how variables are read at the first instruction of a function.
+// parameters is a Source that knows which variables have no value at the first instruction of a function.
 type parameters interface {
-	Parameter(pl *script.Place, name string) (arg int, why string)
+	Unavailable(pl *script.Place, name string) (why string)
 }
 
 // Imported is a file of an import.
@@ -64,9 +64,8 @@ type Program struct {
 	Warnings  lang.Diagnostics
 	Options   []string          // the names that the script asks getopt for
 	Described map[string]string // what the script says of them
-	// Parameter returns how a variable of the program is read at a place: as an argument of the calling convention,
-	// or by its name (arg < 0); why is not empty if it has no certain value there. May be nil.
-	Parameter func(pl *script.Place, name string) (arg int, why string)
+	// Unavailable returns why a variable of the program has no value at a place, "" if it may have one. May be nil.
+	Unavailable func(pl *script.Place, name string) (why string)
 	// Complete returns the definition of a struct that is only declared where it was found.
 	Complete func(*types.Type) *types.Type
 }
@@ -192,7 +191,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	}
 	slices.Sort(p.Options)
 	if src, ok := opts.Source.(parameters); ok {
-		p.Parameter = src.Parameter
+		p.Unavailable = src.Unavailable
 	}
 	p.Described = c.described
 	p.Types, p.Consts, p.Warnings, p.Complete = c.types, c.consts, c.warns, c.complete

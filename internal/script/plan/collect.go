@@ -126,8 +126,11 @@ func (w *planner) allArgs(x script.Expr, t *types.Type) {
 		switch c, ok := p.load(ft); {
 		case scalar(ft) && ok:
 			w.read(x, c, types.IntOf(8, ft.Signed))
-		case ft.Is(types.String, types.Array, types.Struct) && p.name != "" && ft.Size > 0:
+		case ft.Is(types.Float, types.String, types.Array, types.Struct) && p.name != "" && ft.Size > 0:
 			w.read(x, p.name, ft)
+		case ft.Kind != types.None && ft.Size > 0:
+			w.unknowable(x)
+			return
 		}
 	}
 }

@@ -38,7 +38,7 @@ func (w *translator) placeOf(x script.Expr) (place, bool) {
 		}
 	case *script.Ident:
 		if w.isVariable(x) {
-			return w.variable(x, x.Name, w.typeOf(x))
+			return w.variable(x.Name)
 		}
 	case *script.Var:
 		at := w.vars.get(x.Name).at
@@ -51,25 +51,15 @@ func (w *translator) placeOf(x script.Expr) (place, bool) {
 	return place{}, false
 }
 
-// variable is a variable of the program: by its name, or by the calling convention where a function begins.
-func (w *translator) variable(x script.Expr, name string, t *types.Type) (place, bool) {
-	p := place{name: name}
-	if w.p.Parameter == nil {
-		return p, true
-	}
-	n, why := w.p.Parameter(w.s.Point, name)
-	if why != "" {
-		w.why = why
-		return place{}, false
-	}
-	if n >= 0 {
-		c, ok := w.argument(x, fmt.Sprintf("arg%d", n), nil)
-		if c = fitted(c, t); !ok || c == "" {
+// variable is a variable of the program.
+func (w *translator) variable(name string) (place, bool) {
+	if w.p.Unavailable != nil {
+		if why := w.p.Unavailable(w.s.Point, name); why != "" {
+			w.why = why
 			return place{}, false
 		}
-		p.name = c
 	}
-	return p, true
+	return place{name: name}, true
 }
 
 func (w *translator) memberPlace(x *script.Field) (place, bool) {
@@ -78,11 +68,7 @@ func (w *translator) memberPlace(x *script.Field) (place, bool) {
 		p := place{name: "args->" + x.Name}
 		if w.s.Point.Provider.User {
 			var ok bool
-			ft := w.typeOf(x)
-			if f, _, known := member(t.C, x.Name, 0); known {
-				ft = types.FromC(f.Type)
-			}
-			if p, ok = w.variable(x, x.Name, ft); !ok {
+			if p, ok = w.variable(x.Name); !ok {
 				return p, false
 			}
 		}

@@ -219,7 +219,7 @@ func (w *translator) word(x script.Expr, name string, args []script.Expr) (strin
 	row := words.Find(name)
 	if row == nil {
 		if id, ok := x.(*script.Ident); ok && args == nil { // a variable of the program
-			p, ok := w.variable(id, id.Name, w.typeOf(x))
+			p, ok := w.variable(id.Name)
 			return wide(p.name, w.typeOf(x)), ok
 		}
 		return "", false
