@@ -25,6 +25,7 @@ test:
 bench: $(BIN)
 	@scripts/deps.sh bench
 	$(GO) run ./bench -jalon $(BIN)
+	$(GO) run ./bench -jalon $(BIN) -scripts
 
 # The cost of a hit with GDB as the front-end, compared with gdbserver: the paper's tables.
 .PHONY: bench-gdb

@@ -30,6 +30,7 @@ type bench struct {
 	jalon, work string
 	n, reps     int
 	papers      bool
+	scripts     bool
 	figures     string // file for the figures; "": none
 }
 
@@ -38,17 +39,18 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds")
 	only := flag.String("only", "", "run only rows and figures whose name contains this")
 	gdb := flag.Bool("gdb", false, "measure tracepoints that GDB sets")
+	scripts := flag.Bool("scripts", false, "measure maps of scripts in the kernel, of bpftrace and jalon; as root")
 	papers := flag.Bool("papers", false, "measure also what the papers' tables have: tools that stop at calls, markers that are off")
 	figures := flag.String("figures", "", "write the figures to this file, as JSON")
 	column := flag.String("column", "", "with -gdb: measure only columns whose name contains this")
 	flag.Parse()
-	if err := run(*jalon, *rounds, *only, *gdb, *papers, *column, *figures); err != nil {
+	if err := run(*jalon, *rounds, *only, *gdb, *papers, *scripts, *column, *figures); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
 }
 
-func run(jalon string, rounds int, only string, gdb, papers bool, column, figures string) error {
+func run(jalon string, rounds int, only string, gdb, papers, scripts bool, column, figures string) error {
 	dir, err := os.MkdirTemp("", "jalon-bench")
 	if err != nil {
 		return err
@@ -58,14 +60,14 @@ func run(jalon string, rounds int, only string, gdb, papers bool, column, figure
 	if err != nil {
 		return err
 	}
-	b := &bench{jalon: abs, work: filepath.Join(dir, "work"), n: 100000, reps: 9, papers: papers, figures: figures}
+	b := &bench{jalon: abs, work: filepath.Join(dir, "work"), n: 100000, reps: 9, papers: papers, scripts: scripts, figures: figures}
 	if _, err := b.workload(""); err != nil {
 		return err
 	}
 	if gdb {
 		return b.gdbTables(rounds, only, column)
 	}
-	if err := b.hits(rounds, only); err != nil || papers {
+	if err := b.hits(rounds, only); err != nil || papers || scripts {
 		return err
 	}
 	if err := b.manySites(dir, rounds, only); err != nil {
@@ -171,7 +173,9 @@ func (b *bench) rows(only string) []*measured {
 		{name: "jalon: armed but disabled", run: func(b *bench) ([]float64, error) { return b.disabled() }},
 	}
 	all = append(all, peers()...)
-	if b.papers {
+	if b.scripts {
+		all = scriptRows()
+	} else if b.papers {
 		all = append(append(all, observerRows()...), markerRows()...)
 	}
 	var rows []*measured

@@ -1,0 +1,56 @@
+package kernelguest
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+// Maps that sites in the kernel update have what jalon computes from a record of each hit, on every kernel: its verifier accepts
+// all forms of keys and values.
+func TestGuest_ScriptMaps(t *testing.T) {
+	for _, script := range []string{
+		"kprobe:vfs_read /pid == cpid/ { @ = count(); @k[arg2] = count(); @c[comm] = count(); @t[tid == pid, comm, arg2] = sum(arg2); EXTRA }" +
+			"kretprobe:vfs_read /pid == cpid/ { @r[(int64)retval] = count(); if ((int64)retval > 8) { @large = sum(retval); } else { @small = count(); } EXTRA }",
+		"kprobe:vfs_read /pid == cpid/ { @h = hist(arg2); @h4[comm] = hist(arg2, 4); @l = lhist(arg2, 0, 100, 7); @lo = min(arg2); @hi = max(arg2); @avg = avg(arg2); @all[comm] = stats(arg2); EXTRA }",
+		"kprobe:vfs_read /pid == cpid/ { @[kstack] = count(); @two[kstack(2), comm] = sum(arg2); EXTRA }",
+		"fentry:vfs_read /pid == cpid/ { @[args.count] = count(); @name[comm, args.file->f_flags & 3] = hist(args.count); EXTRA } " +
+			"tracepoint:syscalls:sys_enter_pread64 /pid == cpid/ { @both[args.count] = count(); EXTRA } uprobe:" + calls + ":main { @both[arg0] = count(); EXTRA }",
+	} {
+		run := func(extra string) string {
+			p := testkit.Start(t, jalon, "run", "-q", "-e", strings.ReplaceAll(script, "EXTRA", extra), "-c", calls+" reads")
+			p.Wait()
+			if p.Status != 0 || strings.Contains(p.Errs.String(), "warning") {
+				t.Errorf("%s: status %d\n%s", script, p.Status, p.Errs.String())
+			}
+			lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
+			if !strings.Contains(script, "kstack") {
+				slices.Sort(lines) // elements with equal values have no order
+			}
+			return strings.Join(lines, "\n")
+		}
+		inJalon, atSite := run(`printf("");`), run("")
+		if inJalon != atSite || len(atSite) < 5 {
+			t.Errorf("%s\nat the sites:\n%s\nin jalon:\n%s", script, atSite, inJalon)
+		}
+	}
+}
+
+// Maps of a script that is killed while the kernel updates them are gone.
+func TestGuest_MapsOfKilledScript(t *testing.T) {
+	before := remains(t)
+	for range 3 {
+		p := testkit.Start(t, jalon, "run", "-e", `tracepoint:syscalls:sys_enter_write { @w[comm] = count(); } kprobe:vfs_read { @[comm, kstack] = count(); @h = hist(arg2); } interval:ms:50 { printf("on\n"); print(@h); }`)
+		p.AwaitOut("on\n")
+		w := work(t, "works", "1")
+		w.once()
+		if now := remains(t); now["maps"] <= before["maps"]+4 || now["programs"] <= before["programs"] {
+			t.Errorf("while the script runs there is %v", now)
+		}
+		p.Kill()
+		w.once()
+		gone(t, before)
+	}
+}
