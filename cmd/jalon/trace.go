@@ -325,7 +325,7 @@ func shortSummary(res *jalon.Result) map[string]any {
 	if replaced+res.TornParts > 0 {
 		m["replaced"], m["torn_parts"] = replaced, res.TornParts
 	}
-	m["torn"], m["missed"], m["unshown"], m["printed"] = res.Torn, missed, res.Unshown, res.Printed
+	m["torn"], m["missed"], m["unshown"], m["printed"], m["late"] = res.Torn, missed, res.Unshown, res.Printed, res.Late
 	if unpaired+left > 0 {
 		m["unpaired"], m["left"] = unpaired, left
 	}
