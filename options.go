@@ -106,11 +106,14 @@ const (
 
 // KernelOptions configure the kernel engine (eBPF).
 type KernelOptions struct {
-	Places  bool   // places in programs become uprobes of the kernel engine
-	All     bool   // trace every process, not only the target
-	Cgroup  uint64 // only processes of the cgroup of cgroup2 with this inode; 0: all
-	Vmlinux string // the file with the kernel's debug information, for lines and local variables
-	Cost    bool   // measure the time of the hits (bpf_stats)
+	Places bool // places in programs become uprobes of the kernel engine
+	All    bool // trace every process, not only the target
+	// NoFollow: places of the kernel are traced in the target only, not in the processes that it starts and their
+	// descendants.
+	NoFollow bool
+	Cgroup   uint64 // only processes of the cgroup of cgroup2 with this inode; 0: all
+	Vmlinux  string // the file with the kernel's debug information, for lines and local variables
+	Cost     bool   // measure the time of the hits (bpf_stats)
 	// Force also arms a uprobe at an address that is not proved to be the start of an instruction, and a
 	// uretprobe that endangers the program.
 	Force bool
@@ -191,7 +194,7 @@ func (o *Options) session() (session.Options, error) {
 		MaxEvents:     o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
 		NoUprobes: o.InProcess, NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,
 		Kernel: session.Kernel{
-			All: o.Kernel.Places, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,
+			Follow: !o.Kernel.NoFollow, All: o.Kernel.Places, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,
 		},
 		Warn: o.Warn, Log: o.Log, Progress: o.Progress,
 		OnPanic: o.Debug.OnPanic, Started: o.Debug.Started,

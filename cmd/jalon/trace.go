@@ -49,6 +49,7 @@ type tracingFlags struct {
 
 type traceCmd struct {
 	tracingFlags `embed:""`
+	NoFollow     bool   `help:"Trace places of the kernel in the program only. Default: also in the processes that it starts, and their descendants"`
 	Took         bool   `short:"T" name:"elapsed" help:"Without -c, returns of functions also show the time of the call: $elapsed, in nanoseconds"`
 	Cost         bool   `help:"Kernel engine: measure the time of the hits (by bpf_stats, which takes some time itself)"`
 	Format       string `short:"f" enum:"${formats}" default:"${format}" help:"Output format: ${formatHelp}"`
@@ -98,6 +99,7 @@ func (c *traceCmd) Run() error {
 	if err != nil {
 		return err
 	}
+	opt.Kernel.NoFollow = c.NoFollow
 	opt.Own, opt.Elapsed = c.Format != "none" && !c.Overwrite, c.Took
 	if opt.Output, err = c.output(out); err != nil {
 		return err

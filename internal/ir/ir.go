@@ -226,14 +226,15 @@ const NumRegs = 129
 
 // Numbers for Env.
 const (
-	EnvContext = iota // address of the context block in kernel memory
-	EnvCPU            // number of the CPU
-	EnvTask           // address of the current struct task_struct
-	EnvPidTgid        // process (tgid) << 32 | thread (pid), of the machine's first PID namespace, or of jalon's
-	EnvUidGid         // gid << 32 | uid
-	EnvCgroup         // id of the thread's cgroup (version 2)
-	EnvTime           // CLOCK_MONOTONIC, ns
-	EnvJiffies        // ticks of the kernel's timer
+	EnvContext  = iota // address of the context block in kernel memory
+	EnvCPU             // number of the CPU
+	EnvTask            // address of the current struct task_struct
+	EnvPidTgid         // process (tgid) << 32 | thread (pid), of the machine's first PID namespace, or of jalon's
+	EnvUidGid          // gid << 32 | uid
+	EnvCgroup          // id of the thread's cgroup (version 2)
+	EnvTime            // CLOCK_MONOTONIC, ns
+	EnvJiffies         // ticks of the kernel's timer
+	EnvFollowed        // 1 if the process is followed: the traced one, or a descendant of it
 	NumEnv
 )
 

@@ -13,7 +13,10 @@ func (dc *decisions) filters() {
 		dc.leaveUnless(v)
 		return
 	}
-	if k.Tgid != 0 {
+	switch {
+	case k.Follow:
+		dc.leaveUnless(dc.env(ir.EnvFollowed))
+	case k.Tgid != 0:
 		tgid := dc.b.Bin(ir.Shr, 8, dc.env(ir.EnvPidTgid), dc.b.Const(32))
 		dc.leaveUnless(dc.b.Bin(ir.Eq, 8, tgid, dc.b.Const(int64(k.Tgid))))
 	}

@@ -125,6 +125,8 @@ type KernelInput struct {
 	// other hits leave before anything else and are not counted.
 	Tgid   int
 	Cgroup uint64
+	// Follow: in place of Tgid, to the processes that are followed.
+	Follow bool
 	// Self, when not 0, is a process whose hits are not recorded, nor counted
 	// where the condition holds: jalon, which would follow its own output.
 	Self int

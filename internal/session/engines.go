@@ -136,7 +136,7 @@ func (s *Session) kernelOptions() kernel.Options {
 		Progress: s.step,
 	}
 	if p := s.subject.life(); p != nil {
-		opt.Tgid = p.Pid()
+		opt.Tgid, opt.Follow = p.Pid(), s.opt.Kernel.Follow
 		opt.Program = image.ProgramFile(opt.Tgid)
 		pid := opt.Tgid
 		opt.File = func(name string) string { return image.Named(pid, name) }

@@ -71,6 +71,7 @@ type Clock = ring.Clock
 // programs use it too.
 type Kernel struct {
 	All     bool   // places in programs become uprobes, for all processes or for one
+	Follow  bool   // places of the kernel are traced in descendants of the process too
 	Anyone  bool   // hits of all processes are shown, also if one is named or started
 	Cgroup  uint64 // only in this cgroup
 	Vmlinux string // debug information of the kernel; without a traced process, FILE:LINE is a line of the kernel

@@ -99,6 +99,9 @@ type Config struct {
 	// Stacks are the tables of stacks, for ir.StackID: those of equal Frames are tried in this order.
 	Stacks []StackTable
 
+	// Followed is the table of the processes that are followed, for ir.EnvFollowed: a byte for each number.
+	Followed Bytes
+
 	Context  Context
 	Space    Space
 	Features Features

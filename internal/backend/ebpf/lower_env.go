@@ -111,9 +111,12 @@ func (su *surroundings) env(in *ir.Instr) {
 		su.store(in.Dst, d)
 		return
 	}
-	if in.Imm == ir.EnvPidTgid {
+	switch in.Imm {
+	case ir.EnvPidTgid:
 		su.pidTgid()
-	} else {
+	case ir.EnvFollowed:
+		su.followed()
+	default:
 		su.call(envHelpers[in.Imm])
 	}
 	su.store(in.Dst, asm.R0)
@@ -128,6 +131,26 @@ func (su *surroundings) setResult(in *ir.Instr) {
 		return // a later one replaces it
 	}
 	su.emit(asm.StoreMem(asm.R10, su.area(areaResult), su.reg(in.A, scratch), asm.DWord))
+}
+
+// Bytes is the value of an array map: as many bytes.
+type Bytes struct {
+	Name string // of the map in the instructions
+	Size int
+}
+
+// followed leaves the byte of the current process in r0; 0 for a number outside the table.
+func (su *surroundings) followed() {
+	out := su.newLabel()
+	su.call(asm.FnGetCurrentPidTgid)
+	su.emit(asm.RSh.Imm(asm.R0, 32))
+	su.emit(asm.Mov.Reg(asm.R1, asm.R0))
+	su.movImm(asm.R0, 0)
+	su.jumpIfImm(asm.JGE, 8, asm.R1, int32(su.c.Followed.Size), out)
+	su.emit(asm.LoadMapValue(asm.R2, 0, 0).WithReference(su.c.Followed.Name))
+	su.emit(asm.Add.Reg(asm.R2, asm.R1))
+	su.emit(asm.LoadMem(asm.R0, asm.R2, 0, asm.Byte))
+	su.bind(out)
 }
 
 // Namespace has the locations of the numbers of threads and processes in a PID namespace: those of a thread

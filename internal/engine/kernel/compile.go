@@ -55,6 +55,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 		kernel.Task = e.facts.task()
 	}
 	kernel.Tgid, kernel.Cgroup = e.opt.Tgid, e.opt.Cgroup
+	kernel.Follow = e.follows() && !kernel.User
 	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	kernel.UserRegs = e.facts.userRegs
 	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {

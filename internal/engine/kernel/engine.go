@@ -377,6 +377,7 @@ func (e *Engine) Close() error {
 			errs = append(errs, l.loaded.Close())
 		}
 	}
+	errs = append(errs, e.loader.follower.close())
 	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())
 	}

@@ -13,6 +13,7 @@ import (
 // Options configure a Host.
 type Options struct {
 	Tgid    int    // trace this process only; 0: all
+	Follow  bool   // with Tgid, places of the kernel are traced in its later descendants too
 	Program string // the file of places in programs that name none; "": they must
 	// File gives the path by which jalon opens what the process means by a file's name;
 	// "" where that is the same file. May be nil.
@@ -108,7 +109,13 @@ func (e *Host) Permitted() error {
 	if p := e.k.Features().Permission; !p.OK {
 		return &fail.Error{Op: "trace by the kernel engine", Err: fail.Denied("no permission: " + p.Text), Remedy: p.Remedy}
 	}
-	return e.pids.find()
+	if err := e.pids.find(); err != nil {
+		return err
+	}
+	if e.opt.Follow && e.opt.Tgid != 0 && e.pids.namespace != nil {
+		e.logf("processes that the program starts are not followed: jalon is in a PID namespace")
+	}
+	return nil
 }
 
 // Close frees what the host holds. Its engines are closed before.

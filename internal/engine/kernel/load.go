@@ -34,10 +34,11 @@ type memory struct {
 // loader makes eBPF of programs and has the kernel verify it.
 type loader struct {
 	*base
-	facts *facts
-	pids  *pids
-	run   *EngineOptions
-	mem   memory
+	follower follower
+	facts    *facts
+	pids     *pids
+	run      *EngineOptions
+	mem      memory
 	// tables are the maps of the session, stacks the tables of stacks in their keys.
 	tables []*table
 	stacks []*stackTable
@@ -114,6 +115,13 @@ func (e *loader) loadOne(l *load) error {
 	}
 	for _, t := range of {
 		cfg.Stacks, stacks = append(cfg.Stacks, t.code), append(stacks, t.stacks)
+	}
+	if readsFollowed(p.IR) {
+		if err := e.follow(); err != nil {
+			return fmt.Errorf("following children: %w", err)
+		}
+		cfg.Followed = ebpf.Bytes{Name: followedName, Size: e.follower.size}
+		buffers = append(buffers, e.follower.buffer)
 	}
 	if walk := p.at.v.walk; walk != nil && walks(p.IR) {
 		var err error
