@@ -140,7 +140,7 @@ func (p *parser) linespec(t string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
-	if name == "" || strings.ContainsAny(name, " \t;{}") && !strings.Contains(name, "operator") && !strings.ContainsAny(name, "(<") {
+	if name == "" || strings.ContainsAny(name, " \t;{}") && !spaced(name) {
 		return nil, p.fail("this is not a place", "write file.c:line, a function, function+offset, *ADDRESS or uprobe:PATH:FUNCTION")
 	}
 	kind := Function
@@ -148,6 +148,12 @@ func (p *parser) linespec(t string) (*Place, error) {
 		kind = Offset
 	}
 	return p.returns(&Place{Text: t, Kind: kind, File: file, Func: name, Off: off})
+}
+
+// spaced reports a name that may have blanks and braces: operators, parameters and template arguments in C++, what has no
+// name in Rust ({impl#0}, {closure#0}), type arguments in Go.
+func spaced(name string) bool {
+	return strings.Contains(name, "operator") || strings.ContainsAny(name, "(<") || strings.Contains(name, "::{") || strings.Contains(name, "[go.shape.")
 }
 
 // offset splits FUNC+OFF. C++ names such as operator+ keep their plus.

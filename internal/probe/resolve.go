@@ -89,10 +89,10 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 	return sites, nil
 }
 
-// maybeName reports whether a pattern may also be the name of one function in C++: f<int (*)(char *)>, operator*.
-// Then the name counts.
+// maybeName reports whether a pattern may also be the name of one function: f<int (*)(char *)>, f(char *), operator* in C++,
+// main.(*T).f, main.f[go.shape.int] in Go. Then the name counts.
 func (p *Place) maybeName() bool {
-	return p.Glob() && (strings.ContainsAny(p.Func, "<") || strings.Contains(p.Func, "operator"))
+	return p.Glob() && (strings.ContainsAny(p.Func, "<(") || strings.Contains(p.Func, "operator") || strings.Contains(p.Func, "[go.shape.") || strings.Contains(p.Func, "[...]"))
 }
 
 // ResolveAddress returns the site of an address in the module.

@@ -132,9 +132,13 @@ func (ps *places) demangledSymbols(name string) (out []elf.Symbol) {
 	return out
 }
 
-// isNamed reports whether a demangled name is that name, with or without parameters.
+// isNamed reports whether a demangled name is that name, with or without parameters, which can be spelled in several ways.
 func isNamed(demangled, name string) bool {
 	rest, ok := strings.CutPrefix(demangled, name)
+	if !ok && strings.IndexByte(name, '(') > 0 {
+		_, ok = strings.CutPrefix(plainSpelling(demangled), plainSpelling(name))
+		return ok
+	}
 	return ok && (rest == "" || rest[0] == '(' || strings.HasPrefix(rest, "[abi:"))
 }
 

@@ -11,7 +11,8 @@ func sameName(have, asked string) bool {
 	if have == asked {
 		return true
 	}
-	if strings.IndexByte(asked, '<') < 0 || strings.IndexByte(have, '<') < 0 || strings.HasPrefix(asked, "operator") {
+	both := func(c byte) bool { return strings.IndexByte(asked, c) >= 0 && strings.IndexByte(have, c) >= 0 }
+	if !both('<') && !both('(') || strings.HasPrefix(asked, "operator") {
 		return false
 	}
 	h, a := plainSpelling(have), plainSpelling(asked)
