@@ -130,7 +130,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if !part.Decides {
 			in.Actions, in.Maps, in.NoRecord, in.CountHits = tp.Actions, tp.Maps, tp.NoRecord, tp.CountHits
 		}
-		if len(in.Actions) > 0 && c.Moment != nil {
+		if c.Moment != nil {
 			in.Moment = c.Moment()
 		}
 		if in.NoRecord {

@@ -167,6 +167,13 @@ func (t *Threads) Lookup(tp, tsc uint64) (th Thread, ok bool) {
 	return th, th.Tid != 0
 }
 
+// Living reports whether a living thread has the thread pointer.
+func (t *Threads) Living(tp uint64) bool {
+	t.mu.RLock()
+	defer t.mu.RUnlock()
+	return len(t.living[tp]) > 0
+}
+
 // Knows reports whether any thread has had the thread pointer.
 func (t *Threads) Knows(tp uint64) bool {
 	t.mu.RLock()

@@ -28,6 +28,18 @@ func (m Merged) Add(r *Reader, sums int) {
 	}
 }
 
+// Put takes one element into account, as Add does.
+func (m Merged) Put(key, value []uint64, shown bool, sums int, cells bool) {
+	t := m.total(key, len(value))
+	switch {
+	case cells:
+		t.add(value, sums)
+	case shown && !t.Shown:
+		copy(t.Value, value)
+	}
+	t.Shown = t.Shown || shown
+}
+
 func (m Merged) total(key []uint64, words int) *Total {
 	b := make([]byte, 0, 8*len(key))
 	for _, w := range key {

@@ -12,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine/uprobes"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -75,7 +76,13 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		InCode:  calls.Inside,
 		// The thread of a signal that needs the program's own code is held.
 		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
-		OnThread: func(e process.ThreadEvent) { inproc.Note(s.records.Threads, e) },
+		OnThread: func(e process.ThreadEvent) {
+			inproc.Note(s.records.Threads, e)
+			if e.Kind == process.ThreadDied && s.opt.ThreadEnded != nil && !s.records.Threads.Living(e.FSBase) {
+				// An error: the memory cannot be read any more.
+				_ = eng.ThreadEnded(func(name string, r *maps.Reader) { s.opt.ThreadEnded(e.TID, e.FSBase, name, r) })
+			}
+		},
 		OnModules: func(tid int) bool {
 			return s.post.event(evModules, tid)
 		},

@@ -56,3 +56,19 @@ func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	}
 	return n.mine.Engine.Unwind(v, from, to)
 }
+
+// Stack is a stack of the process by its number in keys of maps. It is called on the session's goroutine, or after Run.
+func (s *Session) Stack(number uint64) []debuginfo.Frame {
+	if s.mine.Engine == nil || s.mine.Engine.Rings() == nil || s.mine.Engine.Rings().Stacks() == nil {
+		return nil
+	}
+	pcs, end := s.mine.Engine.Rings().Stacks().Frames(uint32(number))
+	now := event.Monotonic()
+	return s.mine.Engine.Unwind(&event.Value{Field: &event.Field{Kind: event.UserFrames}, Data: pcs, End: end}, now, now)
+}
+
+// Thread is the number of the thread that has a thread pointer; 0: none is known.
+func (s *Session) Thread(thread uint64) int {
+	th, _ := s.records.Threads.Lookup(thread, event.TSC())
+	return th.Tid
+}

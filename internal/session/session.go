@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -39,6 +40,9 @@ type Options struct {
 	Kernel        Kernel
 	NoUprobes     bool // where no jump fits, use an int3, never a uprobe of the kernel
 	Pending       bool // a place that is not found yet may be in a library loaded later
+	// ThreadEnded is called for each map of the process when a thread has ended; it may be nil. It must be quick, and is on another
+	// goroutine than the session's.
+	ThreadEnded func(tid int, thread uint64, name string, r *maps.Reader)
 	// Warn receives warnings, Log each step, Dump the stages of compilation; each may be nil.
 	Warn, Log func(string)
 	Dump      Dumper

@@ -160,7 +160,9 @@ func (b *buffers) close(p *process.Process) error {
 		b.coarse.Stop()
 	}
 	b.prefault.stop()
+	b.tablesLock.Lock() // see Engine.ThreadEnded
 	mem := b.mem
 	b.mem = nil
+	b.tablesLock.Unlock()
 	return mem.Close()
 }

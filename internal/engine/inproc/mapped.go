@@ -132,3 +132,19 @@ func (e *Engine) Maps(each func(name string, r *maps.Reader)) (err error) {
 	}
 	return err
 }
+
+// ThreadEnded calls each for the maps of the session on the tracer's goroutine, where a thread has ended and none has its thread
+// pointer again.
+func (e *Engine) ThreadEnded(each func(name string, r *maps.Reader)) (err error) {
+	b := e.buffers
+	b.tablesLock.Lock()
+	defer b.tablesLock.Unlock()
+	if b.mem == nil {
+		return nil
+	}
+	defer b.mem.Guard(&err)()
+	for _, name := range b.tables.shared {
+		each(name, b.reader(b.tables.of[tableName{shared: name}]))
+	}
+	return err
+}

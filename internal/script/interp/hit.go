@@ -261,6 +261,12 @@ const (
 	atLeastNano = 1e6
 )
 
+// Slept is how far CLOCK_BOOTTIME is ahead of CLOCK_MONOTONIC, as probes at sites see it.
+func Slept(boot, mono func() uint64) uint64 {
+	d := distance{clock: boot, mono: mono}
+	return d.at(0)
+}
+
 func (d *distance) at(now uint64) uint64 {
 	if d.checked != 0 && now-d.checked < checkEvery || d.clock == nil || d.mono == nil {
 		return d.ns

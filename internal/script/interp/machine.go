@@ -55,6 +55,7 @@ type Machine struct {
 	turn      int        // of the loops that run: plan.Turn
 	startMono uint64
 	sites     map[string]*siteTable // the maps that sites update
+	clearing  []string              // maps of the sites that a probe has cleared
 	slept     distance              // of CLOCK_BOOTTIME
 	wall      distance              // of the time of day
 	locals    map[uint64]local      // variables whose address was taken, by address
@@ -95,8 +96,10 @@ type Options struct {
 	Cgroup func(id uint64) string
 	// Load is called before each probe that runs in jalon itself, to load the maps of sites; nil: there are none.
 	Load func()
-	// KernelStack returns the frames of a stack that is a part of a key in a map of sites.
-	KernelStack func(number uint64) []printf.Frame
+	// Stack returns the frames of a stack that is a part of a key in a map of sites.
+	Stack func(number uint64) []printf.Frame
+	// ClearSites clears a map of numbers at the sites. It is called while no probe runs.
+	ClearSites func(name string)
 	// System runs a command of the shell and returns its output.
 	System func(command string) ([]byte, error)
 }
@@ -142,6 +145,7 @@ const maxDepth = 1000
 // Run executes a probe once at one of its places.
 func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (result int64, err error) {
 	loadSites(m)
+	defer clearNumbers(m)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.run(ctx, pr, pl, false)

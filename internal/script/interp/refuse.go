@@ -1,6 +1,8 @@
 package interp
 
 import (
+	"maps"
+
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
@@ -15,8 +17,8 @@ func Refuse(p *check.Program, sites []*plan.Site, kernel bool) error {
 	var bad lang.Diagnostics
 	add := func(n script.Node, msg, hint string) { bad = bad.Add(n.File().At(n.Span(), msg, hint)) }
 	for _, pr := range p.Probes {
-		of := sitesOf(pr, sites)
-		visit := func(n script.Node) bool { return refused(p, n, of, kernel, add) }
+		of, done := sitesOf(pr, sites)
+		visit := func(n script.Node) bool { return !done[n] && refused(p, n, of, kernel, add) }
 		if pr.Pred != nil {
 			script.Walk(pr.Pred, visit)
 		}
@@ -28,9 +30,9 @@ func Refuse(p *check.Program, sites []*plan.Site, kernel bool) error {
 	return bad.Err()
 }
 
-// sitesOf are what the sites of a probe read.
-func sitesOf(pr *check.Probe, sites []*plan.Site) map[script.Expr]bool {
-	var of map[script.Expr]bool
+// sitesOf are what the sites of a probe read, and the statements that they execute.
+func sitesOf(pr *check.Probe, sites []*plan.Site) (of map[script.Expr]bool, done map[script.Node]bool) {
+	done = map[script.Node]bool{}
 	for _, s := range sites {
 		if s.Probe != pr {
 			continue
@@ -44,8 +46,9 @@ func sitesOf(pr *check.Probe, sites []*plan.Site) map[script.Expr]bool {
 		for k := range s.Fields {
 			of[k.X] = true
 		}
+		maps.Copy(done, s.Done)
 	}
-	return of
+	return of, done
 }
 
 // refused reports a node that cannot be executed, and whether its parts are to be visited. Parts without a type are

@@ -18,6 +18,17 @@ type siteTable struct {
 // value as sema.Map has them.
 type SiteElem struct{ Key, Words []uint64 }
 
+// clearNumbers clears maps of numbers at the sites, which probes have cleared here.
+func clearNumbers(m *Machine) {
+	m.mu.Lock()
+	list := m.clearing
+	m.clearing = nil
+	m.mu.Unlock()
+	for _, name := range list {
+		m.opts.ClearSites(name)
+	}
+}
+
 // loadSites loads the maps of the sites. It is called while no probe runs.
 func loadSites(m *Machine) {
 	if m.opts.Load != nil {
@@ -125,8 +136,8 @@ func keyOf(m *Machine, words []uint64, t *types.Type) val {
 	switch {
 	case len(words) == 0:
 		return val{}
-	case t.Kind == types.KStack && m.opts.KernelStack != nil:
-		return stackValue(limited(m.opts.KernelStack(words[0]), int(t.Stack.Limit)))
+	case t.Is(types.KStack, types.UStack) && m.opts.Stack != nil:
+		return stackValue(limited(m.opts.Stack(words[0]), int(t.Stack.Limit)))
 	case t.Kind == types.String:
 		return val{s: cstr(string(wordsKey(words)))}
 	}
@@ -145,6 +156,8 @@ func KeyWords(t *types.Type) int {
 func cellOf(fn string, words []uint64) *cell {
 	c := &cell{}
 	switch fn {
+	case "":
+		return &cell{v: num(words[0])}
 	case "hist", "lhist":
 		c.counts = words
 		for _, w := range words {

@@ -17,14 +17,20 @@ func (m *Machine) block(b *script.Block) (flow, val) {
 			return f, v
 		}
 	}
-	if b.Value != nil {
+	if b.Value != nil && !m.doneAtSite(b.Value) {
 		return m.statement(b.Value)
 	}
 	return next, val{}
 }
 
+// doneAtSite reports whether a statement of the probe was executed at the site.
+func (m *Machine) doneAtSite(n script.Node) bool { return m.hit != nil && m.hit.Site.Done[n] }
+
 func (m *Machine) stmt(s script.Stmt) (flow, val) {
 	m.step()
+	if m.doneAtSite(s) {
+		return next, val{}
+	}
 	switch s := s.(type) {
 	case *script.ExprStmt:
 		return m.statement(s.X)

@@ -1,10 +1,6 @@
 package plan
 
 import (
-	"fmt"
-	"strconv"
-	"strings"
-
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
@@ -12,100 +8,151 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/words"
 )
 
-// A map can be updated at the sites, without a record for each hit, if
+// Maps are at the sites, in memory that sites and jalon have in common, or in jalon, which changes them when it has read
+// the records. A map can be at the sites if
 //
-//  1. all its updates are by functions such as count() and hist(), so that their order does not matter,
-//  2. the probes that update it do nothing else,
-//  3. keys are numbers and short texts, and values numbers, that the sites can compute, and
-//  4. the other probes, which run in jalon itself, only read it.
+//  1. it is updated by functions such as count() and hist(), or its values are integers or pointers,
+//  2. all its changes and reads in probes at places can be computed there: keys of numbers, short texts, the thread, stacks of programs;
+//     conditions that are known there, outside of loops of which the passes are not known,
+//  3. what a hit does with a value does not depend on that other threads leave it alone meanwhile: = and += of a value that
+//     depends on the value before, as in if (@a < $x) { @a = $x; }, only if the thread is a part of the key, and
+//  4. probes that run in jalon itself only read it, or clear it; end probes may do anything.
 //
-// Other maps are in jalon.
+// The other statements of a probe are executed by jalon, from a record that has what they read of these maps. A hit for which there
+// are no such statements leaves no record. A script that calls exit() in a probe at a place has no such division: hits after
+// that one would change maps. There, and in kernel places, a probe is at the site as a whole or not at all.
 
-// SiteMap is a map that sites update.
+// SiteMap is a map that sites change.
 type SiteMap struct {
 	*check.Map
-	Fn              string // count, sum, ...
+	Fn              string // count, sum, ...; "" for a map of numbers
 	K               uint   // of hist
 	Low, High, Step int64  // of lhist
+	Parts           string // of keys, a letter each: n number, t text, T thread, s stack
+	Adds            bool   // it has ++, --, += or -=
+	keyed           bool   // Parts is known
+	used            bool   // a site changes it
+	literals        bool   // those of Fn are known
 }
 
-// Update is an update of a SiteMap at a hit.
+// Do is what an Update does.
+type Do uint8
+
+// The updates.
+const (
+	Add    Do = iota // or what Fn does
+	Set              // @m[key] = Value
+	Delete           // @m[key]
+	Keep             // Value, as @local(Local)
+	Leave            // the hit, without a record
+)
+
+// Update is what a hit does at the site.
 type Update struct {
-	Map   *SiteMap
+	Do    Do
+	Map   *SiteMap // nil: Keep, Leave
+	Local int
 	Key   []lang.Expr
-	Value lang.Expr // nil for count()
+	Value lang.Expr // nil for count(), Delete and Leave
 	If    lang.Expr // nil: always
 	From  lang.Text
+	c     string // Value
 }
 
-// siteMaps gives sites their updates and returns the maps that they update.
-func siteMaps(p *check.Program, opt Options, sites []*Site) []*SiteMap {
-	found := map[string]*SiteMap{}
-	bad := map[string]bool{}
-	made := map[*Site]bool{}
-	for _, s := range sites { // a probe with a label may be disabled while the script runs
-		if made[s] = s.Point.Label == "" && updates(p, opt, s, found, bad); !made[s] {
-			mapsIn(s.Probe, bad)
+// candidates are the maps that may be at the sites.
+type candidates struct {
+	p     *check.Program
+	maps  map[string]*SiteMap
+	bad   map[string]bool // maps that were found to be in jalon
+	whole bool            // probes are at the site as a whole or not at all
+}
+
+// newCandidates are all maps but bad ones.
+func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidates {
+	c := &candidates{p: p, maps: map[string]*SiteMap{}, bad: bad, whole: exits(p)}
+	for _, m := range p.Maps {
+		if k := (&SiteMap{Map: m, Step: 1}); !opt.InJalon && !bad[m.Name] && m.Decl == nil && (m.Value.Aggregated() || scalar(m.Value) && !c.whole) {
+			c.maps[m.Name] = k
 		}
 	}
 	for _, pr := range p.Probes {
 		for _, pl := range pr.Places {
-			if RunsInJalon(p, pr, pl) {
-				changed(p, pr.Body, bad)
+			if pl.Provider.Name != "end" && RunsInJalon(p, pr, pl) {
+				c.inJalon(pr.Body)
 			}
 		}
 	}
 	for _, f := range p.Functions {
-		changed(p, f.Body, bad)
-	}
-	for again := true; again; { // a probe with a map that is in jalon is executed there, and all its maps are
-		again = false
-		for _, s := range sites {
-			if made[s] && touches(s, bad) {
-				made[s], again = false, true
-				mapsIn(s.Probe, bad)
+		c.inJalon(f.Body)
+		script.Walk(f.Body, func(n script.Node) bool {
+			if m, ok := n.(*script.Map); ok && c.number(m.Name) != nil {
+				c.drop(m.Name)
 			}
-		}
+			return true
+		})
 	}
-	var out []*SiteMap
-	for _, s := range sites {
-		if !made[s] {
-			s.Updates = nil
-		}
+	for name := range bad {
+		delete(c.maps, name)
 	}
-	for _, m := range p.Maps {
-		if k := found[m.Name]; k != nil && !bad[m.Name] {
-			out = append(out, k)
-		}
-	}
-	return out
+	return c
 }
 
-func touches(s *Site, bad map[string]bool) bool {
-	for _, u := range s.Updates {
-		if bad[u.Map.Name] {
+// number is a map of numbers, nil if it is not at the sites.
+func (c *candidates) number(name string) *SiteMap {
+	if k := c.maps[name]; k != nil && scalar(k.Value) {
+		return k
+	}
+	return nil
+}
+
+// numbers reports whether there is a map of numbers.
+func (c *candidates) numbers() bool {
+	for name := range c.maps {
+		if c.number(name) != nil {
 			return true
 		}
 	}
 	return false
 }
 
-// mapsIn adds all maps of a probe.
-func mapsIn(pr *check.Probe, to map[string]bool) {
-	visit := func(n script.Node) bool {
-		if m, ok := n.(*script.Map); ok {
-			to[m.Name] = true
-		}
-		return true
+// drop puts a map into jalon.
+func (c *candidates) drop(name string) {
+	if c.maps[name] != nil {
+		c.bad[name] = true
 	}
-	if pr.Pred != nil {
-		script.Walk(pr.Pred, visit)
-	}
-	script.Walk(pr.Body, visit)
 }
 
-// changed adds the maps that a part of the script changes in jalon.
-func changed(p *check.Program, n script.Node, to map[string]bool) {
+// used are the maps that sites change, in the order of the script.
+func (c *candidates) used() (out []*SiteMap) {
+	for _, m := range c.p.Maps {
+		if k := c.maps[m.Name]; k != nil && k.used {
+			out = append(out, k)
+		}
+	}
+	return out
+}
+
+// exits reports whether a probe at a place calls exit().
+func exits(p *check.Program) bool {
+	found := false
+	for _, pr := range p.Probes {
+		for _, pl := range pr.Places {
+			if !RunsInJalon(p, pr, pl) {
+				script.Walk(pr.Body, func(n script.Node) bool {
+					if call, ok := n.(*script.Call); ok {
+						found = found || wordOf(call) == "exit" || words.Find(call.Name) == nil && words.FindMapFunc(call.Name) == nil
+					}
+					return !found
+				})
+			}
+		}
+	}
+	return found
+}
+
+// inJalon drops the maps that a part of the script changes in jalon, as it may not.
+func (c *candidates) inJalon(n script.Node) {
+	to := c.bad
 	name := func(x script.Node) string {
 		switch x := x.(type) {
 		case *script.Map:
@@ -125,7 +172,7 @@ func changed(p *check.Program, n script.Node, to map[string]bool) {
 			to[name(n.X)] = true
 		case *script.Call:
 			row := words.Find(n.Name)
-			if row != nil && len(n.Args) > 0 && (row.Name == "zero" || row.Name == "delete" || row.Name == "clear" && extreme(p, name(n.Args[0]))) {
+			if row != nil && len(n.Args) > 0 && (row.Name == "zero" || row.Name == "delete" || row.Name == "clear" && extreme(c.p, name(n.Args[0]))) {
 				to[name(n.Args[0])] = true
 			}
 		}
@@ -141,268 +188,4 @@ func extreme(p *check.Program, name string) bool {
 		}
 	}
 	return false
-}
-
-// updater makes the updates of a site.
-type updater struct {
-	*translator
-	found map[string]*SiteMap
-	conds []string // of the ifs around
-}
-
-// updates makes the updates of a site if its probe does nothing else.
-func updates(p *check.Program, opt Options, s *Site, found map[string]*SiteMap, bad map[string]bool) bool {
-	u := &updater{translator: &translator{p: p, opt: opt, s: s}, found: found}
-	if s.Point.Provider.Name == "usdt" || s.Probe.Pred != nil && !s.Decided {
-		return false
-	}
-	u.vars.push()
-	if !u.block(s.Probe.Body) || len(s.Updates) == 0 {
-		s.Updates = nil
-		return false
-	}
-	return true
-}
-
-func (u *updater) block(b *script.Block) bool {
-	u.vars.push()
-	defer u.vars.pop()
-	for _, s := range b.Stmts {
-		if !u.stmt(s) {
-			return false
-		}
-	}
-	return b.Value == nil
-}
-
-func (u *updater) stmt(s script.Stmt) bool {
-	switch s := s.(type) {
-	case *script.ExprStmt:
-		if b, ok := s.X.(*script.Block); ok {
-			return u.block(b)
-		}
-		x, ok := s.X.(*script.If)
-		return ok && u.branches(x)
-	case *script.Let:
-		return s.Value != nil && u.variable(s.Var, s.Value, true)
-	case *script.Assign:
-		if v, ok := s.Target.(*script.Var); ok {
-			return s.Op == "" && len(u.conds) == 0 && u.variable(v, s.Value, false)
-		}
-		return s.Op == "" && u.update(s)
-	}
-	return false
-}
-
-func (u *updater) variable(v *script.Var, x script.Expr, declare bool) bool {
-	c := u.converted(x, u.typeOf(v))
-	if declare {
-		u.vars.declare(v.Name, known{c: c})
-	} else {
-		u.vars.set(v.Name, known{c: c})
-	}
-	return c != ""
-}
-
-func (u *updater) branches(x *script.If) bool {
-	c, ok := u.truth(x.Cond)
-	if !ok || u.p.Consts[x.Cond] != nil {
-		return false
-	}
-	u.conds = append(u.conds, c)
-	ok = u.block(x.Then)
-	u.conds[len(u.conds)-1] = "!" + c
-	switch other := x.Else.(type) {
-	case nil:
-	case *script.Block:
-		ok = ok && u.block(other)
-	case *script.If:
-		ok = ok && u.branches(other)
-	}
-	u.conds = u.conds[:len(u.conds)-1]
-	return ok
-}
-
-// update is @m[key] = f(value, ...).
-func (u *updater) update(s *script.Assign) bool {
-	call, ok := s.Value.(*script.Call)
-	if !ok || words.FindMapFunc(call.Name) == nil || call.Name == "tseries" {
-		return false
-	}
-	up := Update{From: lang.Text{Source: s.File().Name, Whole: s.File().Text, Span: s.Span()}}
-	var name string
-	var key []string
-	switch t := s.Target.(type) {
-	case *script.Map:
-		name, ok = t.Name, true
-	case *script.Element:
-		name = t.Map.Name
-		key, ok = u.key(t.Key, u.mapOf(name).Key)
-	}
-	m := u.mapOf(name)
-	if !ok || m == nil || m.Decl != nil {
-		return false
-	}
-	for _, c := range key {
-		up.Key = append(up.Key, u.tree(c, up.From))
-	}
-	if len(call.Args) > 0 {
-		t := u.typeOf(call.Args[0])
-		c := u.converted(call.Args[0], types.IntOf(8, t.Signed))
-		if c == "" {
-			return false
-		}
-		up.Value = u.tree(c, up.From)
-	}
-	if up.Map = u.siteMap(m, call); up.Map == nil {
-		return false
-	}
-	if len(u.conds) > 0 {
-		all := u.conds[0]
-		for _, c := range u.conds[1:] {
-			all += " && " + c
-		}
-		up.If = u.tree(all, up.From)
-	}
-	u.s.Updates = append(u.s.Updates, up)
-	return true
-}
-
-func (u *updater) tree(c string, from lang.Text) lang.Expr {
-	x, err := lang.Translated(c, from)
-	if err != nil {
-		panic(fmt.Sprintf("BUG: the C of an update of a map: %s: %v", c, err))
-	}
-	return x
-}
-
-func (u *updater) mapOf(name string) *check.Map {
-	for _, m := range u.p.Maps {
-		if m.Name == name {
-			return m
-		}
-	}
-	return nil
-}
-
-// maxKeyParts bounds the parts of a key.
-const maxKeyParts = 4
-
-// key is a key as C.
-func (u *updater) key(x script.Expr, t *types.Type) (parts []string, ok bool) {
-	elems, of := []script.Expr{x}, []*types.Type{t}
-	if tuple, ok := x.(*script.Tuple); ok && t.Kind == types.Tuple {
-		elems, of = tuple.Elems, nil
-		for _, f := range t.Fields {
-			of = append(of, f.Type)
-		}
-	}
-	if len(elems) > maxKeyParts || len(elems) != len(of) {
-		return nil, false
-	}
-	for i, e := range elems {
-		c := u.converted(e, of[i])
-		switch of[i].Kind {
-		case types.String:
-			c = u.keyText(e, of[i])
-		case types.KStack:
-			c = u.keyStack(e)
-		}
-		if c == "" {
-			return nil, false
-		}
-		parts = append(parts, c)
-	}
-	return parts, true
-}
-
-// MaxKeyText is how many characters a text in a key has at most.
-const MaxKeyText = 64
-
-// keyText is a text as C; "" if the site cannot have it as a part of a key.
-func (u *updater) keyText(x script.Expr, t *types.Type) string {
-	if t.Size > MaxKeyText+1 {
-		return ""
-	}
-	if k := u.p.Consts[x]; k != nil {
-		if k.Kind != types.String || !plain(k.Str) || int64(len(k.Str)) >= t.Size {
-			return ""
-		}
-		return strconv.Quote(k.Str)
-	}
-	if !u.typeOf(x).Is(types.String) {
-		return ""
-	}
-	if wordOf(x) == "comm" && len(arguments(x)) == 0 && u.inKernel() {
-		return "$comm"
-	}
-	if call, ok := x.(*script.Call); ok && wordOf(x) == "str" {
-		return u.shortText(call)
-	}
-	if p, ok := u.placeOf(x); ok && p.bits == 0 && u.typeOf(x).Size <= MaxKeyText {
-		if p.name != "" {
-			return p.name
-		}
-		return fmt.Sprintf("str((char *)(%s), %d)", p.addr, u.typeOf(x).Size)
-	}
-	return ""
-}
-
-// keyStack is the stack of the kernel as C.
-func (u *updater) keyStack(x script.Expr) string {
-	if wordOf(x) != "kstack" || u.s.Point.Provider.User || u.p.Consts[x] != nil {
-		return ""
-	}
-	return "$bt"
-}
-
-// shortText is str(p, n) with a constant n: what is longer is cut without a mark.
-func (u *updater) shortText(x *script.Call) string {
-	if _, dynamic := u.dynamic(x.Args[0]); dynamic || len(x.Args) < 2 || u.p.Consts[x.Args[1]] == nil {
-		return ""
-	}
-	c, ok := u.value(x.Args[0])
-	limit := u.characterLimit(x, u.typeOf(x))
-	if !ok || limit == 0 || limit > MaxKeyText {
-		return ""
-	}
-	return fmt.Sprintf("str((char *)(%s), %d)", c, limit)
-}
-
-func arguments(x script.Expr) []script.Expr {
-	if call, ok := x.(*script.Call); ok {
-		return call.Args
-	}
-	return nil
-}
-
-// plain reports texts that are written in C as they are.
-func plain(s string) bool {
-	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '?' })
-}
-
-// siteMap is the map of an update, nil if another update has other literals.
-func (u *updater) siteMap(m *check.Map, call *script.Call) *SiteMap {
-	k := &SiteMap{Map: m, Fn: call.Name, Step: 1}
-	lit := func(i int) int64 {
-		if i < len(call.Args) && u.p.Consts[call.Args[i]] != nil {
-			return int64(u.p.Consts[call.Args[i]].Int)
-		}
-		return 0
-	}
-	switch call.Name {
-	case "hist":
-		k.K = uint(lit(1))
-	case "lhist":
-		k.Low, k.High, k.Step = lit(1), lit(2), lit(3)
-	}
-	old := u.found[m.Name]
-	if old == nil {
-		u.found[m.Name] = k
-		return k
-	}
-	if *old != *k {
-		return nil
-	}
-	return old
 }

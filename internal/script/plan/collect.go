@@ -20,6 +20,10 @@ func (w *planner) reads(x script.Expr) bool {
 		return false
 	}
 	switch x := x.(type) {
+	case *script.Map:
+		return w.at != nil && w.at.number(x.Name) != nil && !w.inKernel()
+	case *script.Element:
+		return w.at != nil && w.at.number(x.Map.Name) != nil && !w.inKernel()
 	case *script.Ident:
 		return w.isVariable(x) || w.readsWord(x.Name) || w.isArgs(x) && w.typeOf(x).Kind == types.Struct
 	case *script.Field:
@@ -41,6 +45,9 @@ func (w *planner) reads(x script.Expr) bool {
 // readsWord reports whether a word is read at the site.
 func (w *planner) readsWord(name string) bool {
 	row := words.Find(name)
+	if row != nil && row.Name == "nsecs" {
+		return w.timed()
+	}
 	return row != nil && !fromHit[row.Name] && (wordsAtSite[row.Name] != nil || items[row.Name] != nil)
 }
 
@@ -64,6 +71,10 @@ func (w *planner) collect(x script.Expr) {
 	t := w.typeOf(x)
 	if w.isArgs(x) {
 		w.allArgs(x, t)
+		return
+	}
+	if w.candidate(x) {
+		w.readElement(x, t)
 		return
 	}
 	if call, ok := x.(*script.Call); ok {
@@ -109,6 +120,18 @@ func (w *planner) collect(x script.Expr) {
 		return
 	}
 	w.unknowable(x)
+}
+
+// readElement collects what a map has for a key, at the site.
+func (w *planner) readElement(x script.Expr, t *types.Type) {
+	if c, ok := w.value(x); ok {
+		w.read(x, c, types.IntOf(8, t.Signed))
+		return
+	}
+	w.drop(x)
+	if e, ok := x.(*script.Element); ok {
+		w.expr(e.Key)
+	}
 }
 
 // allArgs collects the struct of the arguments. Its members are in turns of the word.
@@ -287,6 +310,14 @@ func (w *planner) call(x *script.Call) {
 	case "join":
 		w.join(x)
 		return
+	case "print", "clear", "zero", "len", "delete", "has_key", "find":
+		if _, element := x.Args[0].(*script.Element); !element || row.Name != "print" {
+			if w.candidate(x.Args[0]) {
+				w.drop(x.Args[0])
+			}
+		}
+	}
+	switch row.Name {
 	case "find":
 		w.expr(x.Args[1])
 		if v, ok := x.Args[2].(*script.Var); ok {

@@ -24,6 +24,8 @@ type Options struct {
 	Process bool   // places of programs are reached in the traced process, not by the kernel
 	Program string // the file of the process; "" if none is named
 	Child   int    // the process of -c, if it has been started
+	InJalon bool   // all maps are in jalon
+	Slept   uint64 // CLOCK_BOOTTIME - CLOCK_MONOTONIC
 	// Files returns the files that a pattern means; nil: patterns of files are not known.
 	Files func(pattern string) []string
 }
@@ -39,8 +41,10 @@ type Site struct {
 	Collect []lang.Collect
 	Fields  map[Key]Field
 	Loops   map[Loop]bool // whose passes have turns
-	// Updates, if there are any, are all that the probe does: its hits need no record.
-	Updates []Update
+	// Updates are done at the site, and are the statements Done. NoRecord: they are all that the probe does.
+	Updates  []Update
+	Done     map[script.Node]bool
+	NoRecord bool
 	// Child: it depends on Options.Child.
 	Child bool
 }
@@ -79,7 +83,25 @@ func RunsInJalon(p *check.Program, pr *check.Probe, pl *script.Place) bool {
 // Sites plans all probes that are at places of programs and of the kernel, and returns the maps that they update
 // there. The error has diagnostics.
 func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
-	var list []*Site
+	bad := map[string]bool{}
+	for try := 0; ; try++ { // a map that is found to be in jalon takes others with it
+		opt.InJalon = opt.InJalon || try == maxPlans
+		before := len(bad)
+		c := newCandidates(p, opt, bad)
+		list, err := planned(p, opt, c)
+		if len(bad) == before || len(c.maps) == 0 {
+			if err != nil {
+				return nil, nil, err
+			}
+			return list, c.used(), nil
+		}
+	}
+}
+
+// maxPlans bounds how often a script is planned.
+const maxPlans = 16
+
+func planned(p *check.Program, opt Options, c *candidates) (list []*Site, err error) {
 	var bad lang.Diagnostics
 	for _, pr := range p.Probes {
 		for _, pl := range pr.Places {
@@ -89,7 +111,7 @@ func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 			for _, target := range targets(pl, opt) {
 				at := *pl
 				at.Target = target
-				s, errs := siteOf(p, opt, pr, &at)
+				s, errs := siteOf(p, opt, pr, &at, c)
 				for _, d := range errs {
 					bad = addNew(bad, d)
 				}
@@ -97,10 +119,7 @@ func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 			}
 		}
 	}
-	if len(bad) > 0 {
-		return nil, nil, bad.Err()
-	}
-	return list, siteMaps(p, opt, list), nil
+	return list, bad.Err()
 }
 
 // targets are the files that a place means; otherwise its target.
@@ -132,7 +151,8 @@ type translator struct {
 	opt  Options
 	s    *Site
 	vars scopes
-	why  string // a variable of the program has no certain value
+	at   *atSite // nil: the probe is executed by jalon
+	why  string  // a variable of the program has no certain value
 }
 
 // planner plans one site.
@@ -144,7 +164,7 @@ type planner struct {
 	errs  lang.Diagnostics
 }
 
-func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place) (*Site, lang.Diagnostics) {
+func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c *candidates) (*Site, lang.Diagnostics) {
 	s := &Site{Probe: pr, Point: pl, Fields: map[Key]Field{}, Loops: map[Loop]bool{}}
 	w := &planner{translator: &translator{p: p, opt: opt, s: s}, items: map[string]int{}}
 	var err error
@@ -153,17 +173,41 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place) (*
 		return s, w.errs
 	}
 	w.vars.push()
-	if pr.Pred != nil {
-		s.Cond, s.Decided = w.condition(pr.Pred)
-		if !s.Decided {
-			w.expr(pr.Pred)
-		}
+	if len(c.maps) > 0 {
+		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}}
 	}
+	if pl.Label != "" || pl.Provider.Name == "usdt" { // a probe with a label may be disabled while the script runs
+		w.dropProbe()
+		w.at = nil
+	}
+	w.predicate(pr.Pred)
 	w.block(pr.Body)
+	w.divided()
 	if len(s.Collect) == 0 { // without a list, a tracepoint of the kernel would collect its whole record
 		w.item("$pid", pr.Body)
 	}
 	return s, w.errs
+}
+
+// predicate plans the condition of the hit.
+func (w *planner) predicate(x script.Expr) {
+	if x == nil {
+		return
+	}
+	if w.at != nil {
+		w.at.direct = true
+	}
+	w.s.Cond, w.s.Decided = w.condition(x)
+	if w.at != nil {
+		w.at.direct = false
+	}
+	if w.s.Decided {
+		return
+	}
+	w.expr(x)
+	if w.at != nil {
+		w.at.conds = append(w.at.conds, "")
+	}
 }
 
 func (w *planner) fail(at script.Node, msg, hint string) {

@@ -93,6 +93,10 @@ func (w *translator) value(x script.Expr) (c string, ok bool) {
 	case *script.Var:
 		c = w.vars.get(x.Name).c
 		return c, c != ""
+	case *script.Map:
+		return w.mapRead(x, x, nil)
+	case *script.Element:
+		return w.mapRead(x, x.Map, x.Key)
 	case *script.Ident:
 		return w.word(x, x.Name, nil)
 	case *script.Call:

@@ -2,6 +2,7 @@ package plan
 
 import (
 	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
@@ -17,17 +18,21 @@ func (w *planner) block(b *script.Block) (ends bool) {
 			return true
 		}
 	}
-	if b.Value != nil {
+	if b.Value != nil && !w.atSite(b.Value) {
 		return w.statement(b.Value)
 	}
 	return false
 }
 
 func (w *planner) stmt(s script.Stmt) (ends bool) {
+	if w.atSite(s) {
+		return false
+	}
 	switch s := s.(type) {
 	case *script.ExprStmt:
 		return w.statement(s.X)
 	case *script.Let:
+		w.executes(s.Value)
 		var k known
 		if s.Value != nil {
 			w.expr(s.Value)
@@ -37,11 +42,12 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 	case *script.Assign:
 		w.assign(s)
 	case *script.Discard:
+		w.executes(s.X)
 		w.expr(s.X)
 	case *script.While:
-		w.loop(s.Body, func() { w.expr(s.Cond) })
+		w.loop(s.Body, func() { w.executes(s.Cond); w.expr(s.Cond) })
 	case *script.Unroll:
-		if k := w.p.Consts[s.Count]; k != nil && k.Int <= maxTurns && w.several(s.Body) {
+		if k := w.p.Consts[s.Count]; k != nil && k.Int <= maxTurns && (w.several(s.Body) || w.touches(s.Body)) {
 			w.unrolled(s, int(k.Int), s.Body, func(int) {})
 		} else {
 			w.loop(s.Body, func() {})
@@ -50,7 +56,11 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 		w.forLoop(s)
 	case *script.Jump:
 		if s.Value != nil {
+			w.executes(s.Value)
 			w.expr(s.Value)
+		}
+		if w.at != nil && s.Word == "return" {
+			w.at.returns()
 		}
 		return true
 	}
@@ -65,6 +75,7 @@ func (w *planner) statement(x script.Expr) (ends bool) {
 	case *script.If:
 		return w.branches(x)
 	}
+	w.executes(x)
 	w.expr(x)
 	return false
 }
@@ -75,16 +86,23 @@ func (w *planner) branches(x *script.If) (ends bool) {
 	}
 	w.expr(x.Cond)
 	cond, ok := w.truth(x.Cond)
-	if !ok {
+	not := ""
+	switch {
+	case !ok:
 		cond = ""
+	case w.at != nil && !w.certain(x.Cond): // it has one value for all statements
+		cond = "(" + w.keep(cond, "", x.Cond) + " != 0)"
+		fallthrough
+	default:
+		not = "!" + cond
 	}
 	before := w.vars.clone()
-	ends = w.block(x.Then)
+	w.under(cond, func() { ends = w.block(x.Then) })
 	after := w.vars
 	w.vars = before
 	other := false
 	if x.Else != nil {
-		other = w.statement(x.Else)
+		w.under(not, func() { other = w.statement(x.Else) })
 	}
 	switch {
 	case ends && other:
@@ -126,9 +144,13 @@ func (w *planner) copied(x script.Expr, to *types.Type) known {
 }
 
 func (w *planner) assign(s *script.Assign) {
+	w.executes(s.Value)
 	w.expr(s.Value)
 	switch t := s.Target.(type) {
+	case *script.Map:
+		w.effects()
 	case *script.Element:
+		w.effects()
 		w.expr(t.Key)
 	case *script.Var:
 		to := w.typeOf(t)
@@ -149,9 +171,11 @@ func (w *planner) assign(s *script.Assign) {
 // loop walks the body of a loop whose passes are not known in advance: nothing is known of variables that it sets.
 func (w *planner) loop(body *script.Block, head func()) {
 	w.unknown(body)
-	head()
 	before := w.vars.clone()
-	w.block(body)
+	w.under("", func() {
+		head()
+		w.block(body)
+	})
 	w.vars = before
 }
 
@@ -233,31 +257,38 @@ func jumps(body *script.Block) bool {
 	return found
 }
 
+// bound is a limit of a loop, nil if it is not known.
+func (w *planner) bound(x script.Expr) *check.Const {
+	if c, ok := x.(*script.Cast); ok && w.typeOf(c).Kind == types.Int && w.typeOf(c).Size == 8 {
+		x = c.X
+	}
+	return w.p.Consts[x]
+}
+
 func (w *planner) forLoop(s *script.For) {
-	if s.Map != nil {
+	open := func() {
 		w.unknown(s.Body)
 		before := w.vars.clone()
 		w.vars.push()
 		w.vars.declare(s.Var.Name, known{})
-		w.block(s.Body)
+		w.under("", func() { w.block(s.Body) })
 		w.vars = before
+	}
+	if s.Map != nil {
+		w.drop(s.Map)
+		open()
 		return
 	}
 	w.expr(s.From)
 	w.expr(s.To)
-	from, to := w.p.Consts[s.From], w.p.Consts[s.To]
-	if from != nil && to != nil && int64(to.Int)-int64(from.Int) <= maxTurns && int64(to.Int) > int64(from.Int) && w.several(s.Body) {
+	from, to := w.bound(s.From), w.bound(s.To)
+	if from != nil && to != nil && int64(to.Int)-int64(from.Int) <= maxTurns && int64(to.Int) > int64(from.Int) && (w.several(s.Body) || w.touches(s.Body)) {
 		w.unrolled(s, int(to.Int-from.Int), s.Body, func(i int) {
 			w.vars.declare(s.Var.Name, known{c: number(from.Int+uint64(i), w.typeOf(s.Var))})
 		})
 		return
 	}
-	w.unknown(s.Body)
-	before := w.vars.clone()
-	w.vars.push()
-	w.vars.declare(s.Var.Name, known{})
-	w.block(s.Body)
-	w.vars = before
+	open()
 }
 
 // expr collects what an expression reads.
@@ -270,6 +301,13 @@ func (w *planner) expr(x script.Expr) {
 		return
 	}
 	switch x := x.(type) {
+	case *script.Map:
+		w.drop(x)
+	case *script.Element:
+		w.drop(x.Map)
+		w.expr(x.Key)
+	case *script.Addr:
+		w.drop(x)
 	case *script.Block, *script.If:
 		w.statement(x)
 	case *script.Binary:
@@ -309,7 +347,10 @@ func (w *planner) perhaps(x script.Expr) {
 
 func (w *planner) step(x *script.Step) {
 	switch v := x.X.(type) {
+	case *script.Map:
+		w.drop(v)
 	case *script.Element:
+		w.drop(v.Map)
 		w.expr(v.Key)
 	case *script.Var:
 		t, k := w.typeOf(v), known{}

@@ -32,10 +32,25 @@ func init() {
 		"cpid": (*translator).child,
 		"tid":  kernel("$tid"), "cpu": kernel("$cpu"), "uid": kernel("$uid"), "gid": kernel("$gid"),
 		"cgroup": kernel("$cgroup"), "jiffies": kernel("$jiffies"), "curtask": kernel("$task"),
-		"argN": (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
+		"nsecs": (*translator).nsecs,
+		"argN":  (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
 		"ppid": ofTask("real_parent->tgid"), "leader_tid": ofTask("group_leader->pid"), "uaddr": (*translator).userSymbol,
 		"kptr": first, "uptr": first, "kaddr": (*translator).symbol, "container_of": (*translator).container,
 	}
+}
+
+// timed reports whether sites of the process have the time of a hit: where maps there may have times.
+func (w *translator) timed() bool { return w.at != nil && !w.inKernel() && w.at.numbers() }
+
+// nsecs is the time of the hit.
+func (w *translator) nsecs(x script.Expr, _ string, _ []script.Expr) (string, bool) {
+	switch w.typeOf(x).Clock {
+	case "tai", "sw_tai":
+		return "", false
+	case "monotonic":
+		return "@nsecs()", w.timed()
+	}
+	return fmt.Sprintf("(@nsecs() + %dUL)", w.opt.Slept), w.timed()
 }
 
 // child is the process of -c.

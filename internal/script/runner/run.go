@@ -35,7 +35,8 @@ type Options struct {
 	Kill bool     // it ends with the script
 	// Uprobes: places in the process become uprobes of the kernel, never code in the process.
 	Uprobes bool
-	Pid     int // only this process; 0: none is named
+	InJalon bool // all maps are in jalon: each hit leaves a record. Tests compare with that
+	Pid     int  // only this process; 0: none is named
 	IO      session.IO
 	USR1    <-chan struct{} // a value for each SIGUSR1
 	// Warn receives warnings, Log each step; Ready is called when all probes are attached. Each may be nil.
@@ -68,7 +69,10 @@ type running struct {
 
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
-	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching}
+	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching, InJalon: opt.InJalon}
+	if opt.Boot != nil && opt.Mono != nil {
+		planned.Slept = interp.Slept(opt.Boot, opt.Mono)
+	}
 	sites, siteMaps, err := plan.Sites(p, planned)
 	if err != nil {
 		return nil, err
@@ -90,7 +94,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		return nil, err
 	}
 	s.held = &heldBack{to: opt.Out}
-	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load, s.opt.KernelStack = s.held, names{s}, CgroupPath, s.load, s.kernelStack
+	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load, s.opt.Stack, s.opt.ClearSites = s.held, names{s}, CgroupPath, s.load, s.maps.stack, s.clear
 	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
 		if err := s.open(tps); err != nil {
 			return nil, err
@@ -120,7 +124,8 @@ func (s *running) started(opt plan.Options, sites []*plan.Site) error {
 		i := slices.Index(sites, old)
 		s.sites[tp] = again[i]
 		tp.Cond, tp.Collect, tp.Actions = again[i].Cond, again[i].Collect, nil
-		s.maps.actions(tp, again[i].Updates)
+		tp.Maps = nil
+		s.maps.actions(tp, again[i])
 	}
 	return nil
 }
@@ -194,7 +199,7 @@ func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, err
 			continue
 		}
 		tp.Number, tp.Optional = i+1, s.program.Config.Word("missing_probes") != "error"
-		s.maps.actions(tp, site.Updates)
+		s.maps.actions(tp, site)
 		s.sites[tp] = site
 		if site.Point.Provider.User {
 			user = append(user, tp)
@@ -262,7 +267,7 @@ func (s *running) run(ctx context.Context) error {
 	s.load()
 	for _, k := range s.maps.list {
 		if s.maps.noStack[k.Name] {
-			s.warn(fmt.Sprintf("the map %s: some stacks found no place in the kernel's tables; what was counted for them has an empty stack", k.Name))
+			s.warn(fmt.Sprintf("the map %s: some stacks found no place in the tables of stacks; what was counted for them has an empty stack", k.Name))
 		}
 		if n := s.maps.full[k.Name]; n > 0 {
 			s.warn(fmt.Sprintf("the map %s was full: %d updates are lost; config = { max_map_keys = N } makes room", k.Name, n))

@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -145,31 +146,97 @@ func TestSiteMaps(t *testing.T) {
 		src  string
 		maps int // of the sites
 	}{
-		{`uprobe:PROG:handle /arg1 != 3/ { $t = arg1 % 3; @n = count(); EXTRA }`, 0}, // the remainder is jalon's
+		{`uprobe:PROG:handle /arg1 != 3/ { @n[arg1 % 3] = count(); EXTRA }`, 0}, // the remainder is jalon's
 		{`uprobe:PROG:handle /arg1 != 3/ { $t = arg1 & 3; @n = count(); @k[$t] = count(); @s = sum((int32)arg1 - 3); @a[arg1 & 1, arg1 > 4] = avg(arg1); EXTRA }`, 4},
 		{`uprobe:PROG:handle { @lo = min((int64)arg1 - 5); @hi = max((int64)arg1 - 20); @ulo = min(arg1 + 7); @st[arg1 & 1] = stats(arg1); EXTRA }`, 4},
 		{`uprobe:PROG:handle { @h = hist((int64)arg1 * arg1 - 9); @h2[(int8)arg1 - 4] = hist(arg1, 2); @l = lhist(arg1, 2, 6, 2); EXTRA }`, 3},
 		{`uprobe:PROG:handle { if (arg1 > 4) { @big = count(); } else if (arg1 == 2) { @two = count(); } else { @rest = count(); } EXTRA } uretprobe:PROG:handle { @r[retval] = count(); EXTRA }`, 4},
 		{`uprobe:PROG:handle { @n = count(); @c[arg1 & 1] = count(); EXTRA } end { for ($kv : @c) { printf("%d %d\n", $kv.0, (int64)$kv.1); } print(@n); clear(@n); }`, 2},
-		{`uprobe:PROG:handle { @n = count(); @m[arg1] = count(); EXTRA } uretprobe:PROG:handle { @m[retval] = count(); printf("x"); }`, 0}, // @m is in jalon, so the first probe is executed there
 		{declared + `uprobe:PROG:handle { $r = (struct req *)arg0; @len = sum($r->len); @type[$r->type] = count(); EXTRA }`, 2},
 	} {
 		src := strings.ReplaceAll(c.src, "PROG", path)
 		atSite := strings.ReplaceAll(src, "EXTRA", "")
-		inJalon, _ := runScript(t, strings.ReplaceAll(src, "EXTRA", `printf("");`), Options{Argv: []string{path, "9"}})
-		for _, uprobes := range []bool{false, true} {
-			if uprobes && os.Getuid() != 0 {
+		inJalon, m := runScript(t, atSite, Options{Argv: []string{path, "9"}, InJalon: true})
+		if m.SiteMaps() != 0 {
+			t.Errorf("%s: maps are at the sites", c.src)
+		}
+		for _, opt := range []Options{{}, {Uprobes: true}} {
+			if opt.Uprobes && os.Getuid() != 0 {
 				t.Skip("the kernel's uprobes need root")
 			}
-			got, m := runScript(t, atSite, Options{Argv: []string{path, "9"}, Uprobes: uprobes})
+			opt.Argv = []string{path, "9"}
+			got, m := runScript(t, atSite, opt)
 			if got != inJalon {
-				t.Errorf("%s\nuprobes %v:\n%s\nin jalon:\n%s", c.src, uprobes, got, inJalon)
+				t.Errorf("%s\nuprobes %v:\n%s\nin jalon:\n%s", c.src, opt.Uprobes, got, inJalon)
 			}
 			if n := m.SiteMaps(); n != c.maps {
 				t.Errorf("%s\n%d maps are at the sites, want %d", c.src, n, c.maps)
 			}
 		}
+		// With records, in the process.
+		got, m := runScript(t, strings.ReplaceAll(src, "EXTRA", `printf("");`), Options{Argv: []string{path, "9"}})
+		if got != inJalon || m.SiteMaps() != c.maps {
+			t.Errorf("%s\nwith records, %d maps at the sites, want %d:\n%s\nin jalon:\n%s", c.src, m.SiteMaps(), c.maps, got, inJalon)
+		}
 	}
+}
+
+// TestDivided runs scripts whose probes are divided: sites in the process change maps of numbers and read them; jalon executes
+// the other statements. It compares their output with that of jalon executing all.
+func TestDivided(t *testing.T) {
+	path := build(t)
+	const entry, ret = "uprobe:PROG:handle ", " uretprobe:PROG:handle "
+	for _, c := range []struct {
+		src  string
+		maps int // of the sites
+	}{
+		{entry + `{ @x = arg1; @last[arg1 & 3] = (int32)arg1 - 4; @n++; @m--; @sum += arg1; @sub -= arg1; @c[arg1 > 4]++; }`, 7},
+		{entry + `{ @s[tid] = arg1; }` + ret + `/@s[tid]/ { @d[retval] = count(); @h = hist(@s[tid] * 3); delete(@s[tid]); }`, 3},
+		{entry + `{ @s[tid, 7] = arg1; }` + ret + `/@s[tid, 7] > 3/ { printf("%d %d\n", @s[tid, 7], retval); delete(@s[tid, 7]); }`, 1},
+		{entry + `{ $old = @s[tid]; @s[tid] = arg1; $new = @s[tid]; printf("%d %d %d\n", $old, $new, @s[tid]); @s[tid] += 10; print(@s[tid]); delete(@s[tid]); print(@s[tid]); }`, 1},
+		{entry + `{ if (arg1 > 5) { @b[tid] = arg1; printf("big %d\n", arg1); } else if (arg1 == 3) { @b[tid] = 100; return; } @all[tid] += @b[tid]; @n++; }`, 3},
+		{entry + `{ unroll(3) { @n++; @s[tid] += arg1; } for ($i : (uint64)0..(uint64)4) { @c[$i] = count(); @k[$i] += $i * arg1; } }`, 4},
+		{entry + `{ $x = arg1 > 3 ? arg1 : 2; if (arg1 & 1) { $x += 7; } @x[$x] = count(); @y[tid] = $x; printf("%d %d\n", $x, @y[tid]); }`, 2},
+		{entry + `{ @n = count(); @m[arg1] = count(); }` + ret + `{ @m[retval % 3] = count(); }`, 1}, // @m is in jalon
+		{declared + entry + `{ $r = (struct req *)arg0; @len[$r->type] += $r->len; if ($r->next) { @next[tid] = $r->next->type; } else { delete(@next[tid]); } }` + ret + `{ printf("%d\n", @next[tid]); }`, 2},
+		{entry + `/arg1 > 2/ { @t = nsecs; @a[tid] = nsecs; }` + ret + `/@a[tid]/ { $d = nsecs - @a[tid]; @ok[$d < 1000000000] = count(); if (nsecs < @a[tid]) { printf("later\n"); } delete(@a[tid]); } end { clear(@t); }`, 3},
+		{entry + `{ @[ustack(2)] = count(); @one[ustack(raw, 1)] = count(); } end { print(len(@)); clear(@); print(len(@one)); clear(@one); }`, 2},
+		{entry + `{ @[tid == 0, comm] = count(); @n = count(); }`, 1},                                       // the name is jalon's
+		{entry + `{ if (@max < arg1) { @max = arg1; } @n++; }`, 1},                                          // depends on the value before
+		{entry + `{ @seen[arg1 & 3]++; if (@seen[arg1 & 3] == 2) { printf("twice %d\n", arg1 & 3); } }`, 1}, // printed from the site's value
+		{entry + `{ $i = (uint64)0; while ($i < arg1) { @loop++; $i++; } @n++; }`, 1},                       // passes are not known
+		{entry + `{ @n++; @s[tid] = arg1; } end { printf("%d\n", @n); for ($kv : @s) { print($kv.1); } clear(@s); @n = 5; }`, 2},
+		{`begin { @n = 5; }` + entry + `{ @n++; @m++; }`, 1},
+		{entry + `{ if (arg1 == 4) { exit(); } @ = count(); @n++; }`, 0},
+		{entry + `{ if (strncmp(str(((struct req *)arg0)->path), "/path/1", 7) == 0) { @n++; } @m++; } `, 1},
+	} {
+		if strings.Contains(c.src, "struct req") && !strings.HasPrefix(c.src, declared) {
+			c.src = declared + c.src
+		}
+		src := strings.ReplaceAll(c.src, "PROG", path)
+		inJalon, _ := runScript(t, src, Options{Argv: []string{path, "9"}, InJalon: true})
+		got, m := runScript(t, src, Options{Argv: []string{path, "9"}})
+		threads := regexp.MustCompile(`\[[0-9]{2,}`) // the numbers of threads differ
+		if a, b := threads.ReplaceAllString(got, "[T"), threads.ReplaceAllString(inJalon, "[T"); a != b || len(a) < 2 {
+			t.Errorf("%s\n%s\nin jalon:\n%s", c.src, got, inJalon)
+		}
+		if n := m.SiteMaps(); n != c.maps {
+			t.Errorf("%s\n%d maps are at the sites, want %d", c.src, n, c.maps)
+		}
+	}
+	// Pointers in maps lead to what is read at the site.
+	src := declared + entry + `{ @p[tid] = ((struct req *)arg0)->path; @r[tid] = (struct req *)arg0; }` +
+		ret + `/@r[tid]/ { if (@r[tid]->type == 2) { print((str(@p[tid]), @r[tid]->len, @r[tid]->in.a)); } @len = sum(@r[tid]->len); @by[str(@p[tid], 32)] = count(); delete(@r[tid]); } end { clear(@p); }`
+	const want = "(/path/2, 20, -2)\n(/path/0, 60, -6)\n@len: 360\n@by[/path/2]: 3\n@by[/path/0]: 3\n@by[/path/1]: 3\n"
+	if got, m := runScript(t, strings.ReplaceAll(src, "PROG", path), Options{Argv: []string{path, "9"}}); sorted(got) != sorted(want) || m.SiteMaps() != 4 {
+		t.Errorf("%d maps are at the sites:\n%s\nwant\n%s", m.SiteMaps(), got, want)
+	}
+}
+
+func sorted(s string) string {
+	lines := strings.Split(s, "\n")
+	slices.Sort(lines)
+	return strings.Join(lines, "\n")
 }
 
 // TestSiteMapsOfKernel compares maps that sites in the kernel update with those in jalon, of which each hit is a record.
@@ -201,7 +268,7 @@ func TestSiteMapsOfKernel(t *testing.T) {
 		"uprobe:PROG:handle { @[pid] = avg(arg1); EXTRA } " + enter + " { @[pid] = avg(1000); EXTRA } " + end,
 	} {
 		src = strings.ReplaceAll(src, "PROG", path)
-		inJalon, m := runScript(t, strings.ReplaceAll(src, "EXTRA", `printf("");`), Options{Argv: []string{path, "9"}})
+		inJalon, m := runScript(t, strings.ReplaceAll(src, "EXTRA", ""), Options{Argv: []string{path, "9"}, InJalon: true})
 		if m.SiteMaps() != 0 {
 			t.Errorf("%s: the maps with records for each hit are at the sites", src)
 		}

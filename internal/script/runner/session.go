@@ -33,7 +33,7 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 		NewSink: func(sess *session.Session) drain.Sink {
 			return &sink{s: s, sess: sess, lines: s.program.Config.Bool("show_debug_info")}
 		},
-		OnArmed: s.armed,
+		OnArmed: s.armed, ThreadEnded: s.maps.ended,
 	}
 	var err error
 	switch {

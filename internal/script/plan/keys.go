@@ -1,0 +1,129 @@
+package plan
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/types"
+)
+
+// maxKeyParts bounds the parts of a key.
+const maxKeyParts = 4
+
+// key is a key of map k as C.
+func (w *translator) key(k *SiteMap, x script.Expr) (parts []string, ok bool) {
+	if x == nil {
+		return nil, w.hasParts(k, "")
+	}
+	elems, of := []script.Expr{x}, []*types.Type{k.Key}
+	if tuple, ok := x.(*script.Tuple); ok && k.Key.Kind == types.Tuple {
+		elems, of = tuple.Elems, nil
+		for _, f := range k.Key.Fields {
+			of = append(of, f.Type)
+		}
+	}
+	if len(elems) > maxKeyParts || len(elems) != len(of) {
+		return nil, false
+	}
+	kinds := ""
+	for i, e := range elems {
+		c, kind := w.keyPart(e, of[i])
+		if c == "" {
+			return nil, false
+		}
+		parts, kinds = append(parts, c), kinds+kind
+	}
+	return parts, w.hasParts(k, kinds)
+}
+
+// hasParts reports whether the keys of a map have these parts; the first key decides that.
+func (w *translator) hasParts(k *SiteMap, kinds string) bool {
+	if !k.keyed {
+		k.keyed, k.Parts = true, kinds
+	}
+	return k.Parts == kinds
+}
+
+// The kinds of SiteMap.Parts.
+const (
+	PartNumber = 'n'
+	PartText   = 't'
+	PartThread = 'T'
+	PartStack  = 's'
+)
+
+func (w *translator) keyPart(x script.Expr, t *types.Type) (c, kind string) {
+	switch {
+	case t.Kind == types.String:
+		return w.keyText(x, t), string(PartText)
+	case t.Kind == types.UStack && w.typeOf(x).Kind == types.UStack && !w.inKernel() && items[wordOf(x)] != nil:
+		return "$bt", string(PartStack)
+	case t.Kind == types.KStack:
+		if wordOf(x) != "kstack" || w.s.Point.Provider.User || w.p.Consts[x] != nil {
+			return "", ""
+		}
+		return "$bt", string(PartStack)
+	case t.Is(types.Int) && wordOf(x) == "tid" && len(arguments(x)) == 0:
+		return "$tid", string(PartThread)
+	}
+	return w.converted(x, t), string(PartNumber)
+}
+
+// MaxKeyText is how many characters a text in a key has at most.
+const MaxKeyText = 64
+
+// keyText is a text as C; "" if the site cannot have it as a part of a key.
+func (w *translator) keyText(x script.Expr, t *types.Type) string {
+	if t.Size > MaxKeyText+1 {
+		return ""
+	}
+	if k := w.p.Consts[x]; k != nil {
+		if k.Kind != types.String || !plain(k.Str) || int64(len(k.Str)) >= t.Size {
+			return ""
+		}
+		return strconv.Quote(k.Str)
+	}
+	if !w.typeOf(x).Is(types.String) {
+		return ""
+	}
+	if wordOf(x) == "comm" && len(arguments(x)) == 0 && w.inKernel() {
+		return "$comm"
+	}
+	if call, ok := x.(*script.Call); ok && wordOf(x) == "str" {
+		return w.shortText(call)
+	}
+	if p, ok := w.placeOf(x); ok && p.bits == 0 && w.typeOf(x).Size <= MaxKeyText {
+		if p.name != "" {
+			return p.name
+		}
+		return fmt.Sprintf("str((char *)(%s), %d)", p.addr, w.typeOf(x).Size)
+	}
+	return ""
+}
+
+// shortText is str(p, n) with a constant n: what is longer is cut without a mark.
+func (w *translator) shortText(x *script.Call) string {
+	if _, dynamic := w.dynamic(x.Args[0]); dynamic || len(x.Args) < 2 || w.p.Consts[x.Args[1]] == nil {
+		return ""
+	}
+	c, ok := w.value(x.Args[0])
+	limit := w.characterLimit(x, w.typeOf(x))
+	if !ok || limit == 0 || limit > MaxKeyText {
+		return ""
+	}
+	return fmt.Sprintf("str((char *)(%s), %d)", c, limit)
+}
+
+func arguments(x script.Expr) []script.Expr {
+	if call, ok := x.(*script.Call); ok {
+		return call.Args
+	}
+	return nil
+}
+
+// plain reports texts that are written in C as they are.
+func plain(s string) bool {
+	return !strings.ContainsFunc(s, func(r rune) bool { return r < ' ' || r > '~' || r == '"' || r == '\\' || r == '?' })
+}
