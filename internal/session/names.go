@@ -67,8 +67,13 @@ func (s *Session) Stack(number uint64) []debuginfo.Frame {
 	return s.mine.Engine.Unwind(&event.Value{Field: &event.Field{Kind: event.UserFrames}, Data: pcs, End: end}, now, now)
 }
 
-// Thread is the number of the thread that has a thread pointer; 0: none is known.
+// Thread is the number of the thread that has a thread pointer; 0: none is known, or several have it. It is called on the session's
+// goroutine, or after Run.
 func (s *Session) Thread(thread uint64) int {
-	th, _ := s.records.Threads.Lookup(thread, event.TSC())
+	th, known := s.records.Threads.Lookup(thread, event.TSC())
+	if !known && s.mine.Source != nil && s.mine.Source.Learn != nil && !s.records.Threads.Knows(thread) {
+		s.mine.Source.Learn()
+		th, _ = s.records.Threads.Lookup(thread, event.TSC())
+	}
 	return th.Tid
 }

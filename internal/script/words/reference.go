@@ -69,8 +69,26 @@ site, in the process or in the kernel, with conditions that the site can decide;
 jalon when it reads the event, in the order of time, so that all probes have the same maps. Places in a program that
 jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process; otherwise they are uprobes in all
 processes. What cannot be read at a site is an error before the script runs: among these so far a pointer that comes
-from a map, or that a loop of unknown length follows. Probes that run in jalon itself (begin, end, timers that read
+from a map of jalon's, or that a loop of unknown length follows. Probes that run in jalon itself (begin, end, timers that read
 nothing of what they interrupt) read the kernel's memory while they run, by any pointer.
+
+## Where maps are
+
+Maps are in memory that sites and jalon have in common, where that gives the same values as executing all probes in the order
+of time: maps of ` + "`count()`, `sum()`, `avg()`, `min()`, `max()`, `stats()`, `hist()` and `lhist()`" + `, and, at places of the process,
+maps of integers and pointers (` + "`=`, `++`, `--`, `+=`, `-=`, `delete`" + `, reads in predicates, keys, values and prints; conditions,
+variables, and loops of up to 64 known passes). Statements on them are executed at the site, and the hit leaves a record only for the
+other statements, with what these read of the maps. A pointer that comes from such a map is followed at the site.
+
+- Keys have up to 4 parts and 160 bytes: numbers; texts of up to 64 bytes (` + "`str(p, n)`" + ` with a constant n up to 64, arrays of characters,
+  literals); ` + "`tid`; `ustack`" + ` of up to 127 frames. In a process ` + "`comm` and `cpu`" + ` are jalon's.
+- ` + "`++` and `+=`" + ` are one indivisible instruction: no thread's addition is lost, other than bpftrace's. What would have to be computed from
+  the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
+  ` + "`tid`" + ` is a part of the key. ` + "`delete`" + ` of a key that another thread changes at the same moment leaves the one or the other.
+- Where memory cannot be read, the statement has no effect, and a warning at the end has the number.
+- Maps in jalon: those that a begin, timer or self probe changes (but by ` + "`clear`" + ` of all but min() and max()), that a function of the script has,
+  that a probe with a label or a usdt probe has, with values that are not numbers; all maps of numbers of a script that calls exit()
+  at a place, because the hits after it do not count.
 
 `
 
