@@ -10,12 +10,12 @@ func (r *Reader) Take(e *Entry, sums int) (value []uint64) {
 	if r.shape.Sets == 0 {
 		at := r.slot(e.slot) + uint64(r.shape.Value())
 		value = r.load(at, r.shape.Words)
-		r.hide(tag)
+		r.remove(tag)
 		r.zero(at)
 		return value
 	}
 	value = r.Sum(e, sums)
-	r.hide(tag)
+	r.remove(tag)
 	for set := range r.shape.Sets {
 		r.zero(r.shape.CellsAt() + uint64(set)*r.shape.SetStride() + e.slot*r.shape.Stride())
 	}
@@ -25,14 +25,14 @@ func (r *Reader) Take(e *Entry, sums int) (value []uint64) {
 // Clear removes all keys. zero: the next addition to a key begins at 0. A key that is changed meanwhile may stay.
 func (r *Reader) Clear(zero bool) {
 	for e := range r.Entries() {
-		r.hide(r.word(r.slot(e.slot) + Tag))
+		r.remove(r.word(r.slot(e.slot) + Tag))
 		if zero && r.shape.Sets == 0 {
 			r.zero(r.slot(e.slot) + uint64(r.shape.Value()))
 		}
 	}
 }
 
-func (r *Reader) hide(tag *uint64) {
+func (r *Reader) remove(tag *uint64) {
 	if v := atomic.LoadUint64(tag); v&StateMask == Shown {
 		atomic.StoreUint64(tag, v&^(Shown^Hidden))
 	}
