@@ -21,7 +21,7 @@ func (s *running) whereMaps(sites []*plan.Site, list []*plan.SiteMap, process bo
 		}
 		inProcess, inKernel := 0, 0
 		for _, site := range sites {
-			if !slices.ContainsFunc(site.Updates, func(u plan.Update) bool { return u.Map.Name == m.Name }) {
+			if !slices.ContainsFunc(site.Updates, func(u plan.Update) bool { return u.Map != nil && u.Map.Name == m.Name }) {
 				continue
 			}
 			if process && site.Point.Provider.User {
@@ -54,5 +54,5 @@ func whyInJalon(sites []*plan.Site, name string) string {
 	if !used {
 		return "only probes that run in jalon use it"
 	}
-	return "a probe that uses it does more than update maps by functions such as count() with what its site has: it prints, reads maps, or changes them in an order that matters"
+	return "a probe that uses it does more than sites do with maps: it prints or walks the whole map, needs a value, key or condition that only jalon has, or changes what depends on the value before"
 }
