@@ -21,6 +21,7 @@ type table struct {
 	k               uint  // of hist
 	low, high, step int64 // of lhist; interval and number of tseries
 	by              string
+	unsigned        bool // the values of a tseries
 }
 
 // cell is an element. Aggregations use the fields after v.
@@ -119,6 +120,7 @@ func (c *cell) add(index int) {
 
 // tick updates the interval of a time series.
 func (t *table) tick(c *cell, n uint64, signed bool, now time.Time) {
+	t.unsigned = !signed
 	if c.series == nil {
 		c.series = map[int64]*cell{}
 	}
@@ -258,9 +260,11 @@ func (t *table) points(c *cell) (*show.Series, show.Order) {
 			n := e.total
 			switch t.by {
 			case "avg":
-				n = e.average(true)
+				n = e.average(!t.unsigned)
 			}
-			p.Value = printf.Int(int64(n))
+			if p.Value = printf.Int(int64(n)); t.unsigned {
+				p.Value = printf.Uint(n)
+			}
 		}
 		s.Points = append(s.Points, p)
 	}

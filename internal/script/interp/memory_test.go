@@ -120,6 +120,14 @@ func TestMemoryAfterProbe(t *testing.T) {
 	}
 }
 
+// TestUnsignedSeries: values of a time series that are not signed.
+func TestUnsignedSeries(t *testing.T) {
+	if got := output(t, `begin { @ = tseries((uint64)0xffffffffffffffff, 1s, 2); @s = tseries(-1, 1s, 2, "avg"); @a = tseries((uint64)0xfffffffffffffffe, 1s, 2, "avg") }`, true); !strings.Contains(got, `"@": [{"interval_start":"2026-11-23 05:06:07.000000000","value":"18446744073709551615"}]`) ||
+		!strings.Contains(got, `"value":-1}`) || !strings.Contains(got, `"value":"18446744073709551614"}`) {
+		t.Errorf("%s", got)
+	}
+}
+
 // TestTimeMap: tests of scripts set the time of time series by a map.
 func TestTimeMap(t *testing.T) {
 	s, err := script.Parse("t", `begin { @t = (uint64)1000000000; @ = tseries(1, 1s, 5, "min"); @t = 3000000000; @ = tseries(2, 1s, 5, "min"); }`)

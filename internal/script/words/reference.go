@@ -41,6 +41,8 @@ func Reference() string {
 		}
 		fmt.Fprintf(&b, "| `%s` | %s | `%s` | %s |\n", k.Name, value, k.Default, k.Doc)
 	}
+	b.WriteByte('\n')
+	suite(&b)
 	return b.String()
 }
 
