@@ -20,8 +20,8 @@ const (
 type Stats struct {
 	Records uint64
 	Bytes   uint64
-	Torn    uint64 // records whose writer died before they were complete (Recover), or had not completed them (Snapshot)
-	// TornSubs counts the sub-buffers that snapshots could not read, since writers were at them.
+	Torn    uint64 // records whose writer died before they were complete (Recover), or had not completed them (the last Snapshot)
+	// TornSubs counts the sub-buffers that snapshots could not read, or not whole, since writers were at them.
 	TornSubs uint64
 	Corrupt  uint64 // number of times that the program wrote into the ring and its content was dropped
 }

@@ -121,7 +121,12 @@ func (r *Reader) decode(rr *ringReader, p piece, final bool, dst []byte) ([]byte
 	n, dst, _ := r.decodeTo(&c, p.pos, 0, min(max(rr.pos, p.pos)-p.pos, end), true, dst)
 	c.stats, dst = Stats{}, dst[:before]
 	n, dst, unfinished := r.decodeTo(&c, p.pos, n, end, final || !p.current, dst)
-	rr.stats.Torn += unfinished
+	switch {
+	case final:
+		rr.stats.Torn += unfinished
+	case unfinished > 0: // a thread completes it later: it is one of those that were replaced
+		rr.stats.TornSubs++
+	}
 	rr.stats.Records += c.stats.Records
 	rr.stats.Corrupt += c.stats.Corrupt
 	rr.stats.Bytes += uint64(len(dst) - before)
