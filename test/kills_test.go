@@ -35,6 +35,14 @@ var timersPlaces = []string{
 	"text if (from == \"nothing\")", "tight if (n == 0)", "wild if (follow == 1 && p->next->value == 3)",
 }
 
+// killedForms are the kinds of tracing: records, maps at the sites, the flight recorder, returns with maps of entries.
+var killedForms = []struct{ options, places []string }{
+	{[]string{"-f", "none"}, timersPlaces},
+	{[]string{"--count", "--by", "$tid"}, timersPlaces},
+	{[]string{"-f", "none", "--overwrite"}, timersPlaces},
+	{[]string{"-f", "none", "-c", "$elapsed"}, []string{"leaf%return if @entry(a) == 4", "choose%return if $elapsed > 0"}},
+}
+
 // startTimers starts timers.c, which checks itself under 1 kHz timers.
 func startTimers(t *testing.T) *target {
 	t.Helper()
@@ -51,11 +59,12 @@ func TestKillsOfJalon(t *testing.T) {
 		c.Rounds++
 		x := startTimers(t)
 		tac := tactics[i%len(tactics)]
-		args := jalonArgs("trace", "-v", "-f", "none", "--avoid", tac.bits, "-p", fmt.Sprint(x.Pid()))
+		form := killedForms[i/len(tactics)%len(killedForms)]
+		args := append(jalonArgs("trace", "-v", "--avoid", tac.bits, "-p", fmt.Sprint(x.Pid())), form.options...)
 		if i%5 == 4 { // the end, too
 			args = append(args, "-d", "1ms")
 		}
-		j := start(t, append(args, timersPlaces...)...)
+		j := start(t, append(args, form.places...)...)
 		begin := time.Now()
 		after := time.Duration(rand.Int64N(int64(longest)))
 		select { // any instant will do
@@ -70,7 +79,7 @@ func TestKillsOfJalon(t *testing.T) {
 		} else { // instants beyond all that arming does are of little use
 			longest = min(max(longest, longest*21/20), 4*time.Second)
 		}
-		when := fmt.Sprintf("kill %d (%s) after %v: %s", i, tac.name, time.Since(begin), tail(j.Errs.String()))
+		when := fmt.Sprintf("kill %d (%s, %v) after %v: %s", i, tac.name, form.options, time.Since(begin), tail(j.Errs.String()))
 		x.goesOn(when)
 		x.goesOn(when)
 		x.finish(when)
