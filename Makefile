@@ -2,6 +2,8 @@
 export CGO_ENABLED = 0
 GO ?= go
 BIN = bin/jalon
+VERSION ?= 0.1.0
+LDFLAGS = -s -w -X main.version=$(VERSION) -X main.revision=$(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 
 .PHONY: all build demo test bench check fuzz clean
 
@@ -10,7 +12,18 @@ all: build
 build: $(BIN)
 
 $(BIN): $(shell find *.go cmd internal -name '*.go' -o -name '*.s') go.mod
-	$(GO) build -trimpath -ldflags='-s -w' -o $@ ./cmd/jalon
+	$(GO) build -trimpath -ldflags='$(LDFLAGS)' -o $@ ./cmd/jalon
+
+# Installs the program: make install [PREFIX=/usr/local] [DESTDIR=...]
+PREFIX ?= /usr/local
+.PHONY: install
+install: $(BIN)
+	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/jalon
+
+# Static programs for amd64 and arm64 as dist/jalon-VERSION-linux-ARCH.tar.gz and dist/jalon_VERSION_ARCH.deb.
+.PHONY: dist
+dist:
+	@GO=$(GO) VERSION=$(VERSION) LDFLAGS='$(LDFLAGS)' scripts/dist.sh dist
 
 # A conditional tracepoint in a C program. Root is not needed.
 demo: $(BIN)
@@ -83,7 +96,7 @@ fuzz:
 	@scripts/fuzz.sh 60s
 
 clean:
-	rm -rf bin
+	rm -rf bin dist
 
 # The long form of the differential and random tests: more than a million programs, with random seeds.
 # JALON_SEED=N, which a failed test prints, repeats a run; JALON_SEED=random works without the long form too.

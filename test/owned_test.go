@@ -1,7 +1,11 @@
 package test
 
 import (
+	"os"
+	"os/exec"
+	"path/filepath"
 	"regexp"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -39,5 +43,39 @@ func TestCallNames(t *testing.T) {
 	r = jalon(t, "trace", "-f", "json", "syscall:openat", "--", prog)
 	if !strings.Contains(r.stdout, `"filename":"/etc/ld.so.cache"`) || !strings.Contains(r.stdout, `"text":"sys_openat(dfd: 0xffffff9c, filename: 0x`) {
 		t.Errorf("JSON:\n%s", r.stdout)
+	}
+}
+
+// TestWrongVmlinux: a file that is not the running kernel's is refused at once, also where no place needs it.
+func TestWrongVmlinux(t *testing.T) {
+	prog := compile(t, "gcc", "owned.c", "-O1")
+	for file, want := range map[string]string{prog: "is of another kernel", "/nonexistent": "no such file"} {
+		if r := jalon(t, "trace", "--vmlinux", file, "process:exit", "--", prog); r.status != 1 || !strings.Contains(r.stderr, want) || r.stdout != "" {
+			t.Errorf("%s: status %d\n%s%s", file, r.status, r.stdout, r.stderr)
+		}
+	}
+}
+
+// TestDist: the program is installed and packed, static, with its version and commit. Only with JALON_FULL=1: it is built
+// for two machines.
+func TestDist(t *testing.T) {
+	if os.Getenv("JALON_FULL") == "" {
+		t.Skip("JALON_FULL=1 builds the packages")
+	}
+	dir := t.TempDir()
+	cmd := exec.Command("scripts/dist.sh", dir)
+	cmd.Dir, cmd.Env = "..", append(os.Environ(), "VERSION=7.8.9", "LDFLAGS=-s -w -X main.version=7.8.9 -X main.revision=abcdef")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	for _, name := range []string{"jalon-7.8.9-linux-amd64.tar.gz", "jalon-7.8.9-linux-arm64.tar.gz", "jalon_7.8.9_amd64.deb", "jalon_7.8.9_arm64.deb"} {
+		if _, err := os.Stat(filepath.Join(dir, name)); err != nil {
+			t.Error(err)
+		}
+	}
+	run(t, "tar", "-C", dir, "-xzf", filepath.Join(dir, "jalon-7.8.9-linux-"+runtime.GOARCH+".tar.gz"))
+	r := run(t, filepath.Join(dir, "jalon-7.8.9-linux-"+runtime.GOARCH, "jalon"), "version")
+	if r.stdout != "jalon 7.8.9 (commit abcdef)\n" {
+		t.Errorf("%q", r.stdout)
 	}
 }

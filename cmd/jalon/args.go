@@ -38,6 +38,10 @@ func flagsFirst(app *kong.Application, args []string) []string {
 			rest, list = append(rest, list[0]), list[1:]
 			continue
 		}
+		if n == 2 && (list[0] == "-c" || list[0] == "--collect") && strings.HasPrefix(list[1], "-") { // an expression: -rc
+			flags, list = append(flags, "--collect="+list[1]), list[2:]
+			continue
+		}
 		flags, list = append(flags, list[:n]...), list[n:]
 	}
 	out := append(append([]string(nil), args[:cmd+1]...), flags...)

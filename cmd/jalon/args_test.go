@@ -23,6 +23,8 @@ func TestFlagsFirst(t *testing.T) {
 		{"list ./t --tactics work", "list --tactics ./t work"},
 		{"list -p 12 work", "list -p 12 work"},
 		{"trace f -c", "trace f -c"},
+		{"trace f -c -rc g", "trace --collect=-rc f g"},
+		{"trace f --collect -1 -q", "trace --collect=-1 -q f"},
 		{"trace - f", "trace - f"},
 		{"--help", "--help"},
 		{"nonsense a -b c", "nonsense -b a c"},

@@ -43,12 +43,36 @@ type cli struct {
 
 type versionCmd struct{}
 
-// version is set by the linker for releases.
-var version = "development"
+// version and revision are set by the linker: see the Makefile.
+var version, revision = "development", ""
 
 func (versionCmd) Run() error {
-	fmt.Fprintln(stdout, "jalon", version)
+	fmt.Fprintln(stdout, strings.TrimSpace("jalon "+version+" "+commit()))
 	return nil
+}
+
+// commit returns the commit that jalon was built from, as far as the Go tool or the linker recorded it.
+func commit() string {
+	if revision != "" {
+		return "(commit " + revision + ")"
+	}
+	info, ok := debug.ReadBuildInfo()
+	if !ok {
+		return ""
+	}
+	id, changed := "", ""
+	for _, s := range info.Settings {
+		switch {
+		case s.Key == "vcs.revision":
+			id = s.Value[:min(len(s.Value), 12)]
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = ", changed"
+		}
+	}
+	if id == "" {
+		return ""
+	}
+	return "(commit " + id + changed + ")"
 }
 
 // exitError is the exit status of a traced program.

@@ -47,7 +47,7 @@ int main(void) { int n = 0; while (n < 10) n = work(n); return 0; }`)
 		{[]string{"trace", "uprobe:" + fifo + ":work", "--all", "-d", "1s"}, fifo},
 		{[]string{"trace", "uretprobe:" + fifo + ":work", "-d", "1s"}, fifo},
 		{[]string{"trace", "usdt:" + fifo + ":a:b", "-d", "1s"}, fifo},
-		{[]string{"trace", "work.c:1", "--vmlinux", fifo, "--all", "-d", "1s"}, "work.c"},
+		{[]string{"trace", "work.c:1", "--vmlinux", fifo, "--all", "-d", "1s"}, "not a regular file"},
 	} {
 		p := testkit.Start(t, append([]string{jalon}, c.args...)...).Wait()
 		if both := p.Out.String() + p.Errs.String(); !strings.Contains(both, c.want) {

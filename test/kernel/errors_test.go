@@ -35,7 +35,7 @@ func TestErrors(t *testing.T) {
 		{"no such command", []string{"uprobe:nonexistent-command:main", "--all"}, 2, []string{"no program nonexistent-command in PATH"}},
 		{"no program", []string{"names"}, 2, []string{"is a place in a program", "-p PID", "--all"}},
 		{"line of what", []string{"fs/open.c:12"}, 2, []string{"--vmlinux"}},
-		{"vmlinux of another kernel", []string{"fs/open.c:12", "--vmlinux", bin}, 2, []string{"of another kernel", "build-id"}},
+		{"vmlinux of another kernel", []string{"fs/open.c:12", "--vmlinux", bin}, 1, []string{"of another kernel", "build-id"}},
 		{"no process", []string{"syscall:openat", "-p", "4194304"}, 1, []string{"there is no such process"}},
 		{"too large a record", []string{"rawtracepoint:sched_switch", "-c", "*prev@1000"}, 2, []string{"a record holds 65536 at most", "collect a part of it"}},
 		{"too many repetitions", []string{"rawtracepoint:sched_switch", "-c", "prev->comm@100000"}, 2, []string{"from 1 to 65536"}},

@@ -61,7 +61,14 @@ func Open(opt Options) (*Host, error) {
 	if err != nil {
 		return nil, err
 	}
-	return newHost(&base{opt, k}), nil
+	h := newHost(&base{opt, k})
+	if opt.Vmlinux != "" { // a wrong file is refused also where no place needs it
+		if _, err := h.facts.kernel.File(); err != nil {
+			h.Close()
+			return nil, err
+		}
+	}
+	return h, nil
 }
 
 func newHost(b *base) *Host {
