@@ -38,7 +38,7 @@ var timersPlaces = []string{
 // killedForms are the kinds of tracing: records, maps at the sites, the flight recorder, returns with maps of entries.
 var killedForms = []struct{ options, places []string }{
 	{[]string{"-f", "none"}, timersPlaces},
-	{[]string{"--count", "--by", "$tid"}, timersPlaces},
+	{[]string{"--count"}, timersPlaces},
 	{[]string{"-f", "none", "--overwrite"}, timersPlaces},
 	{[]string{"-f", "none", "-c", "$elapsed"}, []string{"leaf%return if @entry(a) == 4", "choose%return if $elapsed > 0"}},
 }
