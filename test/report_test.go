@@ -1,6 +1,7 @@
 package test
 
 import (
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -50,5 +51,29 @@ func TestReportCommand(t *testing.T) {
 	}
 	if r := jalon(t, "report", t.TempDir()); r.status != 1 || !strings.Contains(r.stderr, "is not a trace") {
 		t.Errorf("%d: %s", r.status, r.stderr)
+	}
+}
+
+// TestExportCommand: jalon export writes the chosen events, and no file where it fails.
+func TestExportCommand(t *testing.T) {
+	prog := recordProgram(t)
+	dir := filepath.Join(t.TempDir(), "run1")
+	if r := jalon(t, "record", "-q", "-o", dir, "handle", "-c", "i, s, *p", "other", "-c", "n, $bt", "--", prog, "50"); r.status != 0 {
+		t.Fatalf("%d: %s", r.status, r.stderr)
+	}
+	for name, part := range map[string]string{"perfetto": "handle", "chrome": `"name":"handle","ts":`, "folded": "rec;handle 10\n", "pprof": "\x1f\x8b"} {
+		file := filepath.Join(t.TempDir(), name)
+		r := jalon(t, "export", dir, "--to", name, "-o", file, "--where", "i < 10 && i >= 0")
+		b, err := os.ReadFile(file)
+		if err != nil || r.status != 0 || !strings.Contains(string(b), part) || !strings.Contains(r.stderr, ": 10 events") {
+			t.Errorf("%s: %v, status %d: %s", name, err, r.status, r.stderr)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "none")
+	if r := jalon(t, "export", dir, "--to", "chrome", "-o", file, "--where", "x > 1"); r.status != 2 {
+		t.Errorf("%d: %s", r.status, r.stderr)
+	}
+	if _, err := os.Stat(file); err == nil {
+		t.Error("a failed export left a file")
 	}
 }

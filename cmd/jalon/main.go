@@ -16,6 +16,7 @@ import (
 	"github.com/alecthomas/kong"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/export"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -32,6 +33,7 @@ type cli struct {
 	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
 	Record    recordCmd    `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
 	Report    reportCmd    `cmd:"" help:"Print a recorded trace: events, counts, histograms, latencies, stacks"`
+	Export    exportCmd    `cmd:"" help:"Write a recorded trace for other viewers: Perfetto, Chrome, pprof, flame graphs"`
 	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
@@ -208,8 +210,10 @@ func reportError(err error) int {
 // helpVars returns the parts of the help that are made from tables.
 func helpVars() kong.Vars {
 	formats, help := format.OutputHelp()
+	exports, exportsHelp := export.Names()
 	return kong.Vars{
 		"builtins": sema.Help(), "places": probe.Help(),
 		"control": requests, "formats": formats, "format": format.Outputs()[0].Name, "formatHelp": help,
+		"exports": exports, "exportsHelp": exportsHelp,
 	}
 }

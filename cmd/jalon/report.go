@@ -19,6 +19,7 @@ import (
 type reportCmd struct {
 	Dir string `arg:"" help:"The directory that jalon record has made"`
 	querying
+	To     string `placeholder:"TIME" help:"Up to this time"`
 	Format string `short:"f" enum:"text,json,csv,folded" default:"text" help:"text, json, csv (events only), folded (--flame only)"`
 	Time   string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall, start (seconds since the first event), mono"`
 
@@ -37,14 +38,13 @@ type querying struct {
 	Where  string `placeholder:"EXPR" help:"Only events for which this C condition on the recorded fields holds; $$tid, $$comm, $$place, ... as in conditions of places"`
 	Fields string `placeholder:"LIST" help:"These fields or C expressions of them, in place of all fields"`
 	From   string `placeholder:"TIME" help:"From this time on: 1.5s from the beginning, -2s from the end, 15:04:05.25, @NANOSECONDS"`
-	To     string `placeholder:"TIME" help:"Up to this time"`
 }
 
 // whole reports whether all events are selected.
-func (q *querying) whole() bool { return q.Where == "" && q.From == "" && q.To == "" }
+func (c *reportCmd) whole() bool { return c.Where == "" && c.From == "" && c.To == "" }
 
-// open opens a trace and compiles the query.
-func (q *querying) open(dir string) (t *ctf.Trace, r *report.Reader, x report.Query, err error) {
+// open opens a trace and compiles the query; to is the last time, from the flag of that name.
+func (q *querying) open(dir, flag, to string) (t *ctf.Trace, r *report.Reader, x report.Query, err error) {
 	if t, err = ctf.Open(dir); err != nil {
 		return nil, nil, x, err
 	}
@@ -54,9 +54,9 @@ func (q *querying) open(dir string) (t *ctf.Trace, r *report.Reader, x report.Qu
 			return nil, nil, x, usageError("--from: " + err.Error())
 		}
 	}
-	if q.To != "" {
-		if x.To, err = report.When(t, q.To, nil); err != nil {
-			return nil, nil, x, usageError("--to: " + err.Error())
+	if to != "" {
+		if x.To, err = report.When(t, to, nil); err != nil {
+			return nil, nil, x, usageError(flag + ": " + err.Error())
 		}
 	}
 	r, err = report.NewReader(t, x)
@@ -81,7 +81,7 @@ func (c *reportCmd) Run() error {
 	if err := c.check(); err != nil {
 		return err
 	}
-	t, r, q, err := c.open(c.Dir)
+	t, r, q, err := c.open(c.Dir, "--to", c.To)
 	if err != nil {
 		return err
 	}

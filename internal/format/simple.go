@@ -158,3 +158,6 @@ func (m *Simples) text(v *event.Value) Simple {
 	}
 	return Simple{Kind: SimpleText, Text: b}
 }
+
+// AppendJSONText appends a text as a JSON string.
+func AppendJSONText(b []byte, s string) []byte { return appendString(b, s) }

@@ -1,0 +1,104 @@
+package export
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/report"
+)
+
+var _ = add(Format{Name: "chrome", Doc: "JSON for chrome://tracing, Perfetto and speedscope", Write: writeChrome})
+
+// chrome writes Chrome's trace event format: an instant event of its thread for each event, with the fields as arguments. ts are
+// microseconds of CLOCK_MONOTONIC, with nanoseconds behind the point.
+type chrome struct {
+	output
+	simples *format.Simples
+	plans   map[*event.Schema]*plan
+	names   map[[2]int]string
+	begun   bool
+}
+
+func writeChrome(w io.Writer, r *report.Reader) error {
+	c := &chrome{output: output{w: w}, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), plans: map[*event.Schema]*plan{}, names: map[[2]int]string{}}
+	c.buf = append(c.buf, `{"displayTimeUnit":"ns","traceEvents":[`...)
+	if err := r.Each(c.add); err != nil {
+		return err
+	}
+	c.buf = append(c.buf, "\n]}\n"...)
+	return c.flush()
+}
+
+func (c *chrome) next() {
+	if c.begun {
+		c.buf = append(c.buf, ',')
+	}
+	c.begun = true
+	c.buf = append(c.buf, '\n')
+}
+
+func (c *chrome) thread(ev *event.Event) {
+	c.buf = strconv.AppendInt(append(c.buf, `,"pid":`...), int64(ev.Pid), 10)
+	c.buf = strconv.AppendInt(append(c.buf, `,"tid":`...), int64(ev.Tid), 10)
+}
+
+func (c *chrome) add(ev *event.Event) error {
+	x := c.plans[ev.Schema]
+	if x == nil {
+		x = &plan{kinds: kindsOf(ev.Schema)}
+		c.plans[ev.Schema] = x
+	}
+	if name, ok := c.names[[2]int{ev.Pid, ev.Tid}]; !ok || name != ev.Comm {
+		c.names[[2]int{ev.Pid, ev.Tid}] = ev.Comm
+		c.next()
+		c.buf = append(c.buf, `{"ph":"M","name":"thread_name"`...)
+		c.thread(ev)
+		c.buf = append(format.AppendJSONText(append(c.buf, `,"args":{"name":`...), utf8Text([]byte(ev.Comm))), `}}`...)
+	}
+	c.next()
+	c.buf = format.AppendJSONText(append(c.buf, `{"ph":"i","s":"t","name":`...), utf8Text([]byte(eventName(ev.Schema))))
+	c.buf = strconv.AppendInt(append(c.buf, `,"ts":`...), ev.TimeNS/1000, 10)
+	c.buf = append(append(c.buf, '.'), strconv.FormatInt(1000+ev.TimeNS%1000, 10)[1:]...)
+	c.thread(ev)
+	c.buf = strconv.AppendInt(append(c.buf, `,"args":{"cpu":`...), int64(ev.CPU), 10)
+	seen := map[string]bool{"cpu": true}
+	for i, kind := range x.kinds {
+		f := &ev.Schema.Fields[i]
+		if isStack(f) || seen[f.Name] {
+			continue
+		}
+		seen[f.Name] = true
+		v := ev.Value(i)
+		c.buf = append(format.AppendJSONText(append(c.buf, ','), utf8Text([]byte(f.Name))), ':')
+		c.value(ev, &v, kind)
+	}
+	c.buf = append(c.buf, `}}`...)
+	return c.room()
+}
+
+func (c *chrome) value(ev *event.Event, v *event.Value, kind format.SimpleKind) {
+	switch s := c.simples.Value(ev, v, kind); s.Kind {
+	case format.SimpleInt:
+		c.buf = strconv.AppendInt(c.buf, s.Int, 10)
+	case format.SimpleUint:
+		c.buf = strconv.AppendUint(c.buf, s.Uint, 10)
+	case format.SimpleBool:
+		c.buf = strconv.AppendBool(c.buf, s.Uint != 0)
+	case format.SimpleFloat:
+		if s.Float-s.Float != 0 { // infinities, NaN
+			c.buf = format.AppendJSONText(c.buf, strconv.FormatFloat(s.Float, 'g', -1, 64))
+			return
+		}
+		c.buf = strconv.AppendFloat(c.buf, s.Float, 'g', -1, 64)
+	case format.SimplePointer:
+		c.buf = append(strconv.AppendUint(append(c.buf, `"0x`...), s.Uint, 16), '"')
+	case format.SimpleText:
+		c.buf = format.AppendJSONText(c.buf, utf8Text(s.Text))
+	case format.SimpleJSON:
+		c.buf = append(c.buf, s.Text...)
+	default:
+		c.buf = format.AppendJSONText(c.buf, "<"+v.Explain()+">")
+	}
+}
