@@ -19,6 +19,7 @@ type chrome struct {
 	plans   map[*event.Schema]*plan
 	names   map[[2]int]string
 	begun   bool
+	field   event.Value // here to avoid an allocation for each field
 }
 
 func writeChrome(w io.Writer, r *report.Reader) error {
@@ -47,7 +48,7 @@ func (c *chrome) thread(ev *event.Event) {
 func (c *chrome) add(ev *event.Event) error {
 	x := c.plans[ev.Schema]
 	if x == nil {
-		x = &plan{kinds: kindsOf(ev.Schema)}
+		x = chromePlan(ev.Schema)
 		c.plans[ev.Schema] = x
 	}
 	if name, ok := c.names[[2]int{ev.Pid, ev.Tid}]; !ok || name != ev.Comm {
@@ -58,24 +59,39 @@ func (c *chrome) add(ev *event.Event) error {
 		c.buf = append(format.AppendJSONText(append(c.buf, `,"args":{"name":`...), utf8Text([]byte(ev.Comm))), `}}`...)
 	}
 	c.next()
-	c.buf = format.AppendJSONText(append(c.buf, `{"ph":"i","s":"t","name":`...), utf8Text([]byte(eventName(ev.Schema))))
-	c.buf = strconv.AppendInt(append(c.buf, `,"ts":`...), ev.TimeNS/1000, 10)
-	c.buf = append(append(c.buf, '.'), strconv.FormatInt(1000+ev.TimeNS%1000, 10)[1:]...)
+	c.buf = append(c.buf, x.head...)
+	c.buf = strconv.AppendInt(c.buf, ev.TimeNS/1000, 10)
+	ns := ev.TimeNS
+	c.buf = append(c.buf, '.', '0'+byte(ns/100%10), '0'+byte(ns/10%10), '0'+byte(ns%10))
 	c.thread(ev)
 	c.buf = strconv.AppendInt(append(c.buf, `,"args":{"cpu":`...), int64(ev.CPU), 10)
-	seen := map[string]bool{"cpu": true}
 	for i, kind := range x.kinds {
-		f := &ev.Schema.Fields[i]
+		if x.texts[i] == nil {
+			continue
+		}
+		c.field = ev.Value(i)
+		c.buf = append(c.buf, x.texts[i]...)
+		c.value(ev, &c.field, kind)
+	}
+	c.buf = append(c.buf, `}}`...)
+	return c.room()
+}
+
+// chromePlan has the texts that are the same in all events of a schema. A field without a text is left out.
+func chromePlan(s *event.Schema) *plan {
+	x := &plan{kinds: kindsOf(s), texts: make([][]byte, len(s.Fields))}
+	x.head = format.AppendJSONText(append(x.head, `{"ph":"i","s":"t","name":`...), utf8Text([]byte(eventName(s))))
+	x.head = append(x.head, `,"ts":`...)
+	seen := map[string]bool{"cpu": true}
+	for i := range s.Fields {
+		f := &s.Fields[i]
 		if isStack(f) || seen[f.Name] {
 			continue
 		}
 		seen[f.Name] = true
-		v := ev.Value(i)
-		c.buf = append(format.AppendJSONText(append(c.buf, ','), utf8Text([]byte(f.Name))), ':')
-		c.value(ev, &v, kind)
+		x.texts[i] = append(format.AppendJSONText([]byte{','}, utf8Text([]byte(f.Name))), ':')
 	}
-	c.buf = append(c.buf, `}}`...)
-	return c.room()
+	return x
 }
 
 func (c *chrome) value(ev *event.Event, v *event.Value, kind format.SimpleKind) {

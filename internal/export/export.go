@@ -55,6 +55,8 @@ type plan struct {
 	name  uint64 // its number
 	kinds []format.SimpleKind
 	keys  []uint64 // numbers of the names of fields
+	head  []byte   // of the text of an event
+	texts [][]byte // of the names of fields
 }
 
 func kindsOf(s *event.Schema) (list []format.SimpleKind) {

@@ -58,6 +58,7 @@ type perfetto struct {
 	begun   map[int]bool      // processes
 
 	packet, event, note message
+	field               event.Value // here to avoid an allocation for each field
 }
 
 func writePerfetto(w io.Writer, r *report.Reader) error {
@@ -114,8 +115,8 @@ func (p *perfetto) add(ev *event.Event) error {
 		if isStack(f) {
 			continue
 		}
-		v := ev.Value(i)
-		if p.note = p.note[:0]; p.value(x.keys[i], ev, &v, kind) {
+		p.field = ev.Value(i)
+		if p.note = p.note[:0]; p.value(x.keys[i], ev, &p.field, kind) {
 			e.bytes(eventAnnotation, p.note)
 		}
 	}
