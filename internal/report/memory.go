@@ -104,7 +104,7 @@ func ended(list []byte, nul, at int, buf []byte) int {
 func (m *memory) program(addr uint64, buf []byte) int {
 	for i := range m.scope.schema.Fields {
 		f := &m.scope.schema.Fields[i]
-		if f.Kind != event.Fixed || f.StrSize == 0 && f.AddrOffset == 0 || f.Static != event.OK {
+		if f.Kind != event.Fixed || f.StrSize == 0 && f.AddrOffset == 0 || f.Static != event.OK || f.Type == nil {
 			continue
 		}
 		v := m.ev.Value(i)
