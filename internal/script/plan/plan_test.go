@@ -1,0 +1,81 @@
+package plan
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/jalon-trace/jalon/internal/lang/script"
+	"github.com/jalon-trace/jalon/internal/script/check"
+)
+
+// TestDivision has what of a probe is done at the site, in the order of its updates: + adds, = sets, - deletes, k keeps, l leaves
+// without a record; then "record" if jalon executes something, and the maps at the sites.
+func TestDivision(t *testing.T) {
+	names := map[Do]string{Add: "+", Set: "=", Delete: "-", Keep: "k", Leave: "l"}
+	for _, c := range []struct{ src, want string }{
+		{`@ = count();`, "+ @"},
+		{`@[tid, arg0] = sum(arg1); @b = hist(arg1, 2);`, "++ @ @b"},
+		{`@x = arg0; @x[1] = 2;`, ""}, // an error of the script
+		{`@x = arg0; @n++; @n -= 3; @k[arg0] += 2; delete(@k[arg0]);`, "=+++- @k @n @x"},
+		{`@s[tid] = nsecs; $a = @s[tid]; @h = hist(nsecs - $a); delete(@s[tid]);`, "=k+- @h @s"},
+		{`if (arg0) { @a = 1; } else { @b = count(); }`, "=+ @a @b"},
+		{`if (arg0) { @a = 1; printf("x"); }`, "=l record @a"},
+		{`@a = 1; printf("%d", @a);`, "=k record @a"},
+		{`printf("x"); @n++;`, "+ record @n"},
+		{`if (arg0) { return; } @n++;`, "+ @n"},
+		{`unroll(3) { @n++; }`, "+++ @n"},
+		{`while (arg0 > 5) { @n++; }`, "record"},
+		{`@n = @n + 1;`, "record"}, // depends on the value before
+		{`@n[tid] = @n[tid] + 1;`, "k= @n"},
+		{`if (@m < arg0) { @m = arg0; }`, "record"},
+		{`@n[arg0 % 3] = count();`, "record"},
+		{`@n[comm] = count(); @m++;`, "+ record @m"},
+		{`@n[str(arg0, 64)] = count(); @t[str(arg0)] = count();`, "+ record @n"},
+		{`@n++; print(@n);`, "record"},
+		{`@n++; clear(@n);`, "record"},
+		{`@x = "text"; @y = (1, 2); @n++;`, "+ record @n"},
+		{`@n |= 1; @i = (int32)arg0; @i += 1;`, "=+ record @i"},
+		{`@n++; exit();`, "record"},
+		{`@t = tseries(arg0, 1s, 3); @[ustack] = count();`, "+ record @"},
+	} {
+		s, err := script.Parse("t", "uprobe:/bin/true:main { "+c.src+" }")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := check.Check(s, check.Options{Process: true})
+		if err != nil {
+			if c.want != "" {
+				t.Errorf("%s: %v", c.src, err)
+			}
+			continue
+		}
+		sites, maps, err := Sites(p, Options{Process: true})
+		if err != nil {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		got := ""
+		for _, u := range sites[0].Updates {
+			got += names[u.Do]
+		}
+		var list []string
+		for _, m := range maps {
+			list = append(list, m.Name)
+		}
+		slices.Sort(list)
+		if !sites[0].NoRecord {
+			list = append([]string{"record"}, list...)
+		}
+		if got = strings.TrimSpace(got + " " + strings.Join(list, " ")); got != c.want {
+			t.Errorf("%s\n%q, want %q", c.src, got, c.want)
+		}
+		if len(sites[0].Done) == 0 && sites[0].NoRecord {
+			t.Errorf("%s: nothing is done, and no record is left", c.src)
+		}
+		if again, _, err := Sites(p, Options{Process: true, InJalon: true}); err != nil || fmt.Sprint(again[0].Updates) != "[]" || again[0].NoRecord {
+			t.Errorf("%s: in jalon: %v, %v", c.src, again[0].Updates, err)
+		}
+	}
+}
