@@ -3,7 +3,7 @@ export CGO_ENABLED = 0
 GO ?= go
 BIN = bin/jalon
 VERSION ?= 0.1.0
-LDFLAGS = -s -w -X main.version=$(VERSION) -X main.revision=$(shell git describe --always --dirty --exclude '*' 2>/dev/null)
+LDFLAGS = -w -X main.version=$(VERSION) -X main.revision=$(shell git describe --always --dirty --exclude '*' 2>/dev/null)
 
 .PHONY: all build demo test bench check fuzz clean
 

@@ -93,6 +93,7 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	defer noPanic()
+	keepIgnored()
 	args := os.Args[1:]
 	if asBpftrace {
 		args = append([]string{"run"}, args...)

@@ -213,10 +213,12 @@ func (c *runCmd) output(fail func()) (io.Writer, func() error, error) {
 	return b, func() error { return errors.Join(b.Flush(), closeFile()) }, nil
 }
 
-// userSignals receives SIGUSR1.
+// userSignals receives SIGUSR1, unless it is ignored: the program inherits that.
 func userSignals() (<-chan struct{}, func()) {
 	sig, out := make(chan os.Signal, 1), make(chan struct{}, 1)
-	signal.Notify(sig, syscall.SIGUSR1)
+	if !signal.Ignored(syscall.SIGUSR1) {
+		signal.Notify(sig, syscall.SIGUSR1)
+	}
 	go func() {
 		for range sig {
 			select {

@@ -1,0 +1,80 @@
+package main
+
+import (
+	"bytes"
+	"debug/elf"
+	encoding "encoding/binary"
+	"os"
+	"os/signal"
+	"slices"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+)
+
+// keepIgnored lets jalon ignore the signals that were ignored when it was started, so that a program that it starts
+// inherits what it would without jalon (`trap ” USR1`). Go's runtime installs its handlers before main; it keeps
+// what was there in a variable of its own, which only the symbols of the binary show. Without them, or if the runtime has
+// changed, only SIGHUP and SIGINT stay ignored, as the runtime does it.
+func keepIgnored() {
+	was, ok := firstDispositions()
+	if !ok {
+		return
+	}
+	for n, action := range was {
+		if sig := unix.Signal(n); action == 1 && !slices.Contains(neverIgnored, sig) { // SIG_IGN
+			signal.Ignore(sig)
+		}
+	}
+}
+
+// neverIgnored are the signals that jalon itself needs: those of faults, of the runtime's scheduler and profiler, and of
+// children, which the kernel reaps if SIGCHLD is ignored.
+var neverIgnored = []unix.Signal{
+	unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGSYS, unix.SIGURG, unix.SIGPROF, unix.SIGCHLD,
+}
+
+const signals = 65 // of the runtime's tables on Linux
+
+// firstDispositions returns the handlers that were there before the runtime's.
+func firstDispositions() (*[signals]uintptr, bool) {
+	f, err := os.Open("/proc/self/exe")
+	if err != nil {
+		return nil, false
+	}
+	defer func() { _ = f.Close() }()
+	file, err := elf.NewFile(f)
+	if err != nil || file.Type != elf.ET_EXEC || file.Class != elf.ELFCLASS64 {
+		return nil, false
+	}
+	addr, ok := variable(file, "runtime.fwdSig", unsafe.Sizeof([signals]uintptr{}))
+	if !ok {
+		return nil, false
+	}
+	return (*[signals]uintptr)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), true
+}
+
+// variable returns the address of a variable of an executable, if it has that size. Of the symbols only this one is decoded.
+func variable(file *elf.File, name string, size uintptr) (uintptr, bool) {
+	symbols, names := file.Section(".symtab"), file.Section(".strtab")
+	if symbols == nil || names == nil {
+		return 0, false
+	}
+	text, err := names.Data()
+	if err != nil {
+		return 0, false
+	}
+	at := bytes.Index(text, []byte("\x00"+name+"\x00"))
+	table, err := symbols.Data()
+	if at < 0 || err != nil {
+		return 0, false
+	}
+	for ; len(table) >= elf.Sym64Size; table = table[elf.Sym64Size:] {
+		if encoding.LittleEndian.Uint32(table) != uint32(at+1) {
+			continue
+		}
+		addr, bytes := encoding.LittleEndian.Uint64(table[8:]), encoding.LittleEndian.Uint64(table[16:])
+		return uintptr(addr), bytes == uint64(size) && addr != 0
+	}
+	return 0, false
+}
