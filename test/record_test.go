@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -205,5 +207,54 @@ func TestRecordRefuses(t *testing.T) {
 		if _, err := os.Lstat(dir); !os.IsNotExist(err) {
 			t.Errorf("%s is there: %v", dir, err)
 		}
+	}
+}
+
+// TestRecordParts: a trace of several parts is one trace for report, with each event once, and jalon keeps as many as asked.
+func TestRecordParts(t *testing.T) {
+	prog, dir := recordProgram(t), filepath.Join(t.TempDir(), "run")
+	const n = 60000
+	r := jalon(t, "record", "-o", dir, "--size", "256k", "handle", "-c", "i, j", "other", "-c", "n", "--", prog, fmt.Sprint(n))
+	if r.status != 0 && r.status != 1 || strings.Contains(r.stderr, "printed") {
+		t.Fatalf("status %d\n%s", r.status, r.stderr)
+	}
+	parts, err := filepath.Glob(filepath.Join(dir, "chunk-*"))
+	if err != nil || len(parts) < 3 {
+		t.Fatalf("%d parts, %v", len(parts), err)
+	}
+	text, tr := readRecording(t, dir)
+	if got := uint64(strings.Count(text, "\n")); tr.Summary == nil || got != tr.Summary.Events || got+tr.Lost() != 2*n {
+		t.Errorf("%d events and %d lost of %d; summary %+v", got, tr.Lost(), 2*n, tr.Summary)
+	}
+	if got := len(tr.Schemas()); got != 2 {
+		t.Errorf("%d schemas", got)
+	}
+	if got := jalon(t, "report", dir, "--stat"); got.status != 0 || !strings.Contains(got.stdout, "handle") || !strings.Contains(got.stdout, "other") {
+		t.Errorf("report --stat: %d\n%s%s", got.status, got.stdout, got.stderr)
+	}
+	if got := jalon(t, "report", dir, "-f", "json"); strings.Count(got.stdout, "\n") != strings.Count(text, "\n") {
+		t.Errorf("report has %d events", strings.Count(got.stdout, "\n"))
+	}
+}
+
+// TestRecordDiskFull: a full disk ends the recording; what is there can be read, and the summary counts that only.
+func TestRecordDiskFull(t *testing.T) {
+	prog, full := recordProgram(t), t.TempDir()
+	if err := unix.Mount("none", full, "tmpfs", 0, "size=512k"); err != nil {
+		t.Skipf("a small file system cannot be mounted: %v", err)
+	}
+	t.Cleanup(func() { _ = unix.Unmount(full, unix.MNT_DETACH) })
+	dir := filepath.Join(full, "run")
+	r := jalon(t, "record", "-o", dir, "handle", "-c", "i, j, *p", "--", prog, "40000")
+	if r.status == 0 || !strings.Contains(r.stderr, "the disk is full") || !strings.Contains(r.stderr, "events were not written") {
+		t.Errorf("status %d\n%s", r.status, r.stderr)
+	}
+	text, tr := readRecording(t, dir)
+	got := uint64(strings.Count(text, "\n"))
+	if got == 0 || got >= 40000 || len(tr.Damage) > 0 {
+		t.Errorf("%d events, damage %v", got, tr.Damage)
+	}
+	if tr.Summary != nil && tr.Summary.Events != got {
+		t.Errorf("%d events, the summary says %d", got, tr.Summary.Events)
 	}
 }

@@ -142,9 +142,12 @@ func (c *recordCmd) follow(t *traceCmd, trace *jalon.Trace, rec *jalon.Recording
 	stop := c.showStatus(rec)
 	res, err := trace.Wait()
 	stop()
+	if res != nil {
+		res.Printed = 0 // they were recorded
+	}
 	t.runsOn(trace)
-	if ferr := rec.Finish(res); err == nil {
-		err = ferr
+	if ferr := rec.Finish(res); ferr != nil {
+		err = ferr // if the trace ended because of it, it has the number of events too
 	}
 	if err == nil {
 		err = t.finish(res)

@@ -162,13 +162,6 @@ func (c *chunk) readSchemas(t *Trace) error {
 			}
 		}
 	}
-	for class := range c.sites {
-		for _, x := range c.sites[class] {
-			if x != nil {
-				t.schemas[x.schema] = len(t.chunks) == 0 || !t.has(Class(class), x.schema)
-			}
-		}
-	}
 	return nil
 }
 
@@ -182,16 +175,6 @@ func (t *Trace) known(class Class, s *event.Schema) *event.Schema {
 		}
 	}
 	return s
-}
-
-// has reports whether an earlier chunk has the schema.
-func (t *Trace) has(class Class, s *event.Schema) bool {
-	for _, c := range t.chunks {
-		if uint64(s.SiteID) < uint64(len(c.sites[class])) && c.sites[class][s.SiteID] != nil && c.sites[class][s.SiteID].schema == s {
-			return true
-		}
-	}
-	return false
 }
 
 // maxSite bounds the ids of sites.

@@ -38,7 +38,6 @@ type Trace struct {
 
 	chunks  []*chunk
 	streams []*streamFile
-	schemas map[*event.Schema]bool
 	closers []io.Closer
 }
 
@@ -88,7 +87,7 @@ const (
 
 // Open opens a trace: a directory that jalon record has made, or the parts of one that was rotated.
 func Open(dir string) (*Trace, error) {
-	t := &Trace{Dir: dir, State: newStates(), schemas: map[*event.Schema]bool{}}
+	t := &Trace{Dir: dir, State: newStates()}
 	dirs, err := chunksOf(dir)
 	if err != nil {
 		return nil, err
@@ -279,10 +278,12 @@ func (t *Trace) Close() {
 
 // Schemas are the schemas of all sites, in the order of their places in the recording.
 func (t *Trace) Schemas() (list []*event.Schema) {
+	listed := map[*event.Schema]bool{} // chunks have them in common: see known
 	for _, c := range t.chunks {
 		for class := range c.sites {
 			for _, x := range c.sites[class] {
-				if x != nil && t.schemas[x.schema] {
+				if x != nil && !listed[x.schema] {
+					listed[x.schema] = true
 					list = append(list, x.schema)
 				}
 			}

@@ -78,11 +78,12 @@ type Recorder struct {
 // stream is the stream of a ring.
 type stream struct {
 	*ctf.Stream
-	class ctf.Class
-	name  string
-	lost  uint64
-	said  uint64 // of lost, in a packet
-	state drain.RingState
+	class  ctf.Class
+	name   string
+	lost   uint64
+	said   uint64 // of lost, in a packet
+	events uint64 // of the packet that is being filled
+	state  drain.RingState
 }
 
 // site is a site with events.
@@ -188,6 +189,7 @@ func (r *Recorder) Event(ev *event.Event) error {
 	r.events.Add(1)
 	r.stacks.ev = ev
 	s := r.now
+	s.events++
 	s.Event(x.Site, ev.TimeNS, ev.Pid, ev.Tid, ev.Raw, r.intern)
 	if s.Full() {
 		return r.take(s)
@@ -225,12 +227,18 @@ func (r *Recorder) take(s *stream) error {
 	if err := r.describe(); err != nil {
 		return err
 	}
-	s.said = s.lost
-	r.out.packet(s.name, s.Take(s.lost))
+	r.put(s)
 	if r.opt.Size > 0 && r.out.queued() >= r.opt.Size {
 		return r.rotate()
 	}
 	return r.out.err()
+}
+
+// put passes the packet of a stream to the writer.
+func (r *Recorder) put(s *stream) {
+	s.said = s.lost
+	r.out.packet(s.name, s.Take(s.lost), s.events)
+	s.events = 0
 }
 
 // describe writes the metadata if it has changed, and the state so far.
@@ -242,7 +250,7 @@ func (r *Recorder) describe() error {
 		r.changed = false
 	}
 	if !r.state.Empty() {
-		r.out.packet(ctf.State.String(), r.state.Take(0))
+		r.out.packet(ctf.State.String(), r.state.Take(0), 0)
 	}
 	return nil
 }
@@ -317,15 +325,15 @@ func (r *Recorder) Discard() {
 
 // Status is how far a recording is.
 type Status struct {
-	Events, Lost uint64
-	Bytes        int64 // that were written
-	Waiting      int64 // bytes that wait to be written
+	Events, Lost uint64 // events that could not be written are not counted
+	Bytes        int64  // that were written
+	Waiting      int64  // bytes that wait to be written
 	Chunks       int
 }
 
 // Status returns how far the recording is. Any goroutine may call it.
 func (r *Recorder) Status() Status {
 	st := r.out.status()
-	st.Events, st.Lost = r.events.Load(), r.lost.Load()
+	st.Events, st.Lost = r.events.Load()-r.out.missing(), r.lost.Load()
 	return st
 }

@@ -13,13 +13,12 @@ func (r *Recorder) rotate() error {
 	for class := range r.streams {
 		for _, s := range r.streams[class] {
 			if s != nil && !s.Empty() {
-				s.said = s.lost
-				r.out.packet(s.name, s.Take(s.lost))
+				r.put(s)
 			}
 		}
 	}
 	if !r.state.Empty() {
-		r.out.packet(ctf.State.String(), r.state.Take(0))
+		r.out.packet(ctf.State.String(), r.state.Take(0), 0)
 	}
 	r.out.rotate()
 	r.chunk++

@@ -30,18 +30,20 @@ type writer struct {
 	done    chan struct{}
 
 	// Of the goroutine:
-	dir     *os.Root // of the chunk
-	name    string   // of the chunk
-	files   map[string]*output
-	old     []string // chunks that are complete
-	removed uint64
-	squeeze *compressor
+	dir       *os.Root // of the chunk
+	name      string   // of the chunk
+	files     map[string]*output
+	old       []string // chunks that are complete
+	removed   uint64
+	unwritten uint64 // events of packets that could not be written
+	squeeze   *compressor
 }
 
 // message is something to do.
 type message struct {
 	stream string // a packet for this file
 	packet []byte
+	events uint64 // of the packet
 	files  []file // to replace
 	rotate bool
 }
@@ -142,15 +144,15 @@ func (w *writer) put(m message) {
 	w.change.Signal()
 }
 
-// packet writes a copy of a packet to the end of a file.
-func (w *writer) packet(stream string, packet []byte) {
+// packet writes a copy of a packet with n events to the end of a file.
+func (w *writer) packet(stream string, packet []byte, n uint64) {
 	w.mu.Lock()
 	var b []byte
 	if last := len(w.free) - 1; last >= 0 {
 		b, w.free = w.free[last], w.free[:last]
 	}
 	w.mu.Unlock()
-	w.put(message{stream: stream, packet: append(b[:0], packet...)})
+	w.put(message{stream: stream, packet: append(b[:0], packet...), events: n})
 }
 
 // describe replaces small files.
@@ -215,6 +217,8 @@ func (w *writer) did(m message, failed error) {
 	w.waiting -= int64(len(m.packet))
 	if failed == nil {
 		w.bytes += int64(len(m.packet))
+	} else {
+		w.unwritten += m.events
 	}
 	w.failed = failed
 	if m.packet != nil && len(w.free) < 64 {
@@ -351,6 +355,13 @@ func (w *writer) closeFiles() (err error) {
 	return err
 }
 
+// missing returns how many events could not be written.
+func (w *writer) missing() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.unwritten
+}
+
 // finish writes what waits and the summary, and ends the goroutine.
 func (w *writer) finish(sum *ctf.Summary) error {
 	w.mu.Lock()
@@ -359,6 +370,9 @@ func (w *writer) finish(sum *ctf.Summary) error {
 	w.mu.Unlock()
 	<-w.done
 	err := w.failed
+	if err != nil && w.unwritten > 0 {
+		err = fmt.Errorf("%w: %d events were not written", err, w.unwritten)
+	}
 	if cerr := w.closeFiles(); err == nil {
 		err = cerr
 	}
@@ -370,6 +384,7 @@ func (w *writer) finish(sum *ctf.Summary) error {
 	}
 	if sum != nil {
 		sum.Bytes, sum.Removed = uint64(w.bytes), w.removed
+		sum.Events -= w.unwritten
 		if err != nil {
 			sum.Stopped = err.Error()
 		}
