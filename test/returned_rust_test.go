@@ -78,6 +78,13 @@ func compareReturned(t *testing.T, prog string, plain bool) {
 		if err := d.Decode(&x); err != nil {
 			t.Fatalf("the program prints %q: %v", want[f][n], err)
 		}
+		if m, ok := x.(map[string]any); ok && f == "r_str" { // the program prints the members, jalon the text
+			length, err := m["length"].(json.Number).Int64()
+			if err != nil || length > 21 {
+				t.Fatal(err, m)
+			}
+			x = "a text of the program"[:length]
+		}
 		if n >= len(want[f]) || !reflect.DeepEqual(e.Values["$retval"], x) {
 			t.Errorf("return %d of %s: %v %v, the program prints %v", n, f, e.Values["$retval"], e.Errors, x)
 			continue

@@ -166,7 +166,7 @@ func TestGlobs(t *testing.T) {
 			seen[e.Place]++
 		}
 		// Some of its events do not exist on this kernel: the skipped ones are reported.
-		if seen["tracepoint:sched:sched_process_fork"] != 3 || seen["tracepoint:sched:sched_process_exit"] != 1 {
+		if seen["tracepoint:sched:sched_process_fork"] != 3 || seen["tracepoint:sched:sched_process_exit"] != 4 {
 			t.Errorf("%v\n%s", seen, tr.Errs.String())
 		}
 		list, err := filepath.Glob(tracefs + "/events/sched/*/format")

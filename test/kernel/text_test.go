@@ -126,7 +126,7 @@ func TestText(t *testing.T) {
 				in.enable(e, child.Pid())
 				args = append(args, "tracepoint:"+e)
 			}
-			tr := begin(t, append(args, "-p", fmt.Sprint(child.Pid()), "--buffer", "16M")...).armed()
+			tr := begin(t, append(args, "--no-follow", "-p", fmt.Sprint(child.Pid()), "--buffer", "16M")...).armed()
 			child.Send("go")
 			child.AwaitOut("ready\nready\n")
 			in.write("tracing_on", "0")

@@ -51,7 +51,7 @@ func (m *evaluator) expr(x script.Expr) val {
 	case *script.Block, *script.If:
 		f, v := m.statement(x)
 		if f != next {
-			m.stop(errJump)
+			abandon(errJump)
 		}
 		return v
 	}
@@ -104,7 +104,7 @@ func (m *evaluator) operation(x script.Expr) val {
 	case *script.Addr:
 		return m.address(x)
 	}
-	m.stop(unavailable(x, "this operation"))
+	abandon(unavailable(x, "this operation"))
 	return val{}
 }
 
@@ -336,7 +336,7 @@ func (m *evaluator) field(x *script.Field) val {
 		}
 	}
 	if t.Kind != types.Record {
-		m.stop(unavailable(x, "this member"))
+		abandon(unavailable(x, "this member"))
 	}
 	v := m.expr(x.X)
 	for i, f := range t.Fields {

@@ -228,7 +228,7 @@ func init() {
 		"uid":   nil, "gid": nil, "username": nil,
 		"usermode": func(m *library, at script.Expr, _ []script.Expr) val {
 			if !m.hit.Site.Point.Provider.User {
-				m.stop(unavailable(at, "usermode"))
+				abandon(unavailable(at, "usermode"))
 			}
 			return num(1)
 		},
@@ -374,7 +374,7 @@ func (m *library) wordAtHit(at script.Expr, w *words.Word, args []script.Expr) (
 		return val{}, false
 	}
 	if f == nil {
-		m.stop(unavailable(at, w.Name))
+		abandon(unavailable(at, w.Name))
 	}
 	return f(m, at, args), true
 }

@@ -30,7 +30,7 @@ func init() {
 // fail ends the script by an error of the environment.
 func fail(m *library, at script.Node, err error) {
 	if err != nil {
-		m.stop(at.File().At(at.Span(), err.Error(), ""))
+		abandon(at.File().At(at.Span(), err.Error(), ""))
 	}
 }
 

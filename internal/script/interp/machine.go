@@ -181,7 +181,7 @@ func (m *Machine) run(ctx context.Context, pr *check.Probe, pl *script.Place, de
 // stopped unwinds to Run: the end of a script by exit() or a signal is not an error of a statement.
 type stopped struct{ error }
 
-func (m *Machine) stop(err error) { panic(stopped{err}) }
+func abandon(err error) { panic(stopped{err}) }
 
 // Ended reports whether exit() was called, and the status.
 func (m *Machine) Ended() (bool, int) {
@@ -193,7 +193,7 @@ func (m *Machine) Ended() (bool, int) {
 // step counts an operation, and ends the probe if the script is interrupted.
 func (m *Machine) step() {
 	if m.steps++; m.steps&1023 == 0 && m.ctx.Err() != nil {
-		m.stop(errStopped)
+		abandon(errStopped)
 	}
 }
 

@@ -73,7 +73,7 @@ func (m *evaluator) address(x *script.Addr) val {
 	m.lastLocal += localRoom
 	addr := uint64(firstLocal) + m.lastLocal
 	if addr >= lastLocal {
-		m.stop(x.File().At(x.Span(), "the script takes too many addresses", ""))
+		abandon(x.File().At(x.Span(), "the script takes too many addresses", ""))
 	}
 	m.locals[addr] = l
 	return num(addr)
@@ -83,7 +83,7 @@ func (m *evaluator) address(x *script.Addr) val {
 func (m *evaluator) bytesAt(at script.Node, addr uint64, n int64) []byte {
 	switch {
 	case m.hit != nil: // what is there now is not what was there at the hit
-		m.stop(at.File().At(at.Span(), "memory cannot be read after the hit", ""))
+		abandon(at.File().At(at.Span(), "memory cannot be read after the hit", ""))
 	case n < 0 || n > mostRead:
 		m.warn(at, unread, fmt.Sprintf("%d bytes are too many", n))
 		return nil
@@ -97,7 +97,7 @@ func (m *evaluator) bytesAt(at script.Node, addr uint64, n int64) []byte {
 	}
 	b, readable, err := m.opts.Kernel.Read(addr, int(n))
 	if err != nil {
-		m.stop(at.File().At(at.Span(), err.Error(), ""))
+		abandon(at.File().At(at.Span(), err.Error(), ""))
 	}
 	if !readable {
 		m.warn(at, unread, fmt.Sprintf("unreadable address %#x", addr))

@@ -117,7 +117,7 @@ func (m *library) word(at script.Expr, name string, args []script.Expr) val {
 		return inKernel[w.Name](m, at, args)
 	}
 	if w == nil || here[w.Name] == nil {
-		m.stop(unavailable(at, name))
+		abandon(unavailable(at, name))
 	}
 	return here[w.Name](m, at, args)
 }
@@ -132,7 +132,7 @@ func (m *library) call(x *script.Call) val {
 // function calls a function of the script.
 func (m *library) function(x *script.Call, f *script.Function) val {
 	if len(m.vars) > maxDepth {
-		m.stop(x.File().At(x.Span(), "the functions call each other too deeply", ""))
+		abandon(x.File().At(x.Span(), "the functions call each other too deeply", ""))
 	}
 	scope := map[string]*slot{}
 	for i, p := range f.Params {
@@ -286,7 +286,7 @@ func (m *library) length(at script.Expr, args []script.Expr) val {
 	x, ok := args[0].(*script.Map)
 	if !ok {
 		if m.hit == nil {
-			m.stop(unavailable(at, "a stack"))
+			abandon(unavailable(at, "a stack"))
 		}
 		return num(uint64(len(m.expr(args[0]).stack)))
 	}
@@ -401,7 +401,7 @@ func macaddr(m *library, _ script.Expr, args []script.Expr) val {
 
 func (m *library) exit(_ script.Expr, args []script.Expr) val {
 	m.end(int(int32(m.literal(args, 0, 0))))
-	m.stop(nil)
+	abandon(nil)
 	return val{}
 }
 
@@ -455,7 +455,7 @@ func (m *library) assert(at script.Expr, args []script.Expr) val {
 		m.errors++
 		m.say(at, "errorf", "error", "assert failed: "+cstr(m.expr(args[1]).s))
 		m.end(1)
-		m.stop(nil)
+		abandon(nil)
 	}
 	return val{}
 }
@@ -525,7 +525,7 @@ func (m *library) chars(x script.Expr) string {
 	case types.Pointer, types.Int:
 		return m.textAt(x, v.n, m.p.Config.Int("max_strlen"))
 	}
-	m.stop(unavailable(x, "memory"))
+	abandon(unavailable(x, "memory"))
 	return ""
 }
 
