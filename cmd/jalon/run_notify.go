@@ -16,6 +16,6 @@ func notifyReady() {
 	if err != nil {
 		return // the manager is gone
 	}
-	defer c.Close()
+	defer func() { _ = c.Close() }()
 	_, _ = c.Write([]byte("READY=1\nSTATUS=Tracing"))
 }

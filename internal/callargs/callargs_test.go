@@ -48,8 +48,14 @@ func TestAppendResult(t *testing.T) {
 		n    int64
 		want string
 	}{
-		{"openat", 3, "3"}, {"openat", -2, "-2 ENOENT"}, {"read", -512, "-512 ERESTARTSYS"}, {"read", -4000, "-4000"},
-		{"mmap", 0x7f0000001000, "0x7f0000001000"}, {"mmap", -12, "-12 ENOMEM"}, {"lseek", 1 << 40, "1099511627776"}, {"x", -1 << 62, "-4611686018427387904"},
+		{"openat", 3, "3"},
+		{"openat", -2, "-2 ENOENT"},
+		{"read", -512, "-512 ERESTARTSYS"},
+		{"read", -4000, "-4000"},
+		{"mmap", 0x7f0000001000, "0x7f0000001000"},
+		{"mmap", -12, "-12 ENOMEM"},
+		{"lseek", 1 << 40, "1099511627776"},
+		{"x", -1 << 62, "-4611686018427387904"},
 	} {
 		if got := string(AppendResult(nil, tt.call, tt.n)); got != tt.want {
 			t.Errorf("%s = %d: %s, want %s", tt.call, tt.n, got, tt.want)

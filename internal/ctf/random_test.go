@@ -24,7 +24,9 @@ import (
 func randomType(rnd *rand.Rand, depth int) *ctype.Type {
 	leaves := []*ctype.Type{
 		ctype.BoolT, ctype.CharT, ctype.UCharT, ctype.ShortT, ctype.UShortT, ctype.IntT, ctype.UIntT, ctype.LongT, ctype.ULLongT, ctype.FloatT, ctype.DoubleT,
-		ctype.PointerTo(ctype.IntT), {Kind: ctype.Float, Name: "long double", Size: 16}, {Kind: ctype.Int, Name: "__int128", Size: 16, Signed: true},
+		ctype.PointerTo(ctype.IntT),
+		{Kind: ctype.Float, Name: "long double", Size: 16},
+		{Kind: ctype.Int, Name: "__int128", Size: 16, Signed: true},
 		{Kind: ctype.Complex, Name: "complex double", Size: 16, Elem: ctype.DoubleT},
 	}
 	switch n := rnd.IntN(10); {

@@ -72,7 +72,7 @@ func (c *compressor) chunk(x chunkOf) error {
 	if err != nil {
 		return err
 	}
-	defer dir.Close()
+	defer func() { _ = dir.Close() }()
 	f, err := dir.Open(".")
 	if err != nil {
 		return err

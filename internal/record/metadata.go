@@ -33,8 +33,13 @@ func (r *Recorder) writeMetadata() error {
 func (r *Recorder) environment() []ctf.Env {
 	x := &r.info
 	list := []ctf.Env{
-		{Name: "hostname", Value: x.Host}, {Name: "domain", Value: "jalon"}, {Name: "tracer_name", Value: "jalon"},
-		{Name: "tracer_version", Value: x.Jalon}, {Name: "sysname", Value: "Linux"}, {Name: "kernel_release", Value: x.Kernel}, {Name: "machine", Value: x.Machine},
+		{Name: "hostname", Value: x.Host},
+		{Name: "domain", Value: "jalon"},
+		{Name: "tracer_name", Value: "jalon"},
+		{Name: "tracer_version", Value: x.Jalon},
+		{Name: "sysname", Value: "Linux"},
+		{Name: "kernel_release", Value: x.Kernel},
+		{Name: "machine", Value: x.Machine},
 		{Name: "trace_creation_datetime", Value: x.Started.UTC().Format("20060102T150405Z")},
 	}
 	if x.Pid != 0 {

@@ -71,7 +71,6 @@ type Recorder struct {
 	chunk    int
 	events   atomic.Uint64
 	lost     atomic.Uint64
-	final    *ctf.Summary
 	finished bool
 }
 

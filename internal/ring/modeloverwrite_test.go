@@ -59,7 +59,6 @@ type overwriteModel struct {
 	overwritten  overwriteCounts
 	where        map[uint64]place // of completed records, by their keys
 	begun        [2 * modelCPUs]map[uint64]uint64
-	hook         func() // called between the loads of a snapshot
 }
 
 type place struct {

@@ -239,7 +239,7 @@ func (l *lowerer) leave(a *action) {
 }
 
 func (l *lowerer) action(a *action) {
-	m, one := a.Map, ir.None
+	m := a.Map
 	v, index := ir.None, ir.None
 	if a.value != nil {
 		v = l.wide(a.value)
@@ -258,8 +258,7 @@ func (l *lowerer) action(a *action) {
 	}
 	e := l.find(op, m, a.key)
 	if m.Kind != MapNumber && m.Kind != MapSum && index == ir.None {
-		one = l.b.Const(1)
-		l.on(e, ir.MapAdd, 0, one)
+		l.on(e, ir.MapAdd, 0, l.b.Const(1))
 	}
 	switch {
 	case a.Do == Delete:

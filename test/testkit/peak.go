@@ -62,7 +62,7 @@ var peakProgram = sync.OnceValues(func() (string, error) {
 		return "", err
 	}
 	peakFile = f // stays open
-	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), f.Fd()), nil
+	return fmt.Sprintf("/proc/%d/fd/%d", os.Getpid(), peakFile.Fd()), nil
 })
 
 var peakFile *os.File

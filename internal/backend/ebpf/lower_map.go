@@ -298,11 +298,10 @@ func (ma *mapped) keyText(in *ir.Instr) {
 		ma.probeRead(true, s)
 		return s
 	}
-	fault, full, done, missing, read := ma.newLabel(), ma.newLabel(), ma.newLabel(), ma.newLabel(), ma.newLabel()
+	full, done, missing, read := ma.newLabel(), ma.newLabel(), ma.newLabel(), ma.newLabel()
+	fault := done
 	if f, ok := ma.an.faults(in); ok {
 		fault = ma.faultLabel(in, f)
-	} else {
-		fault = done
 	}
 	s := text()
 	if ma.c.Sleeps && s != kernelSide {
