@@ -5,6 +5,7 @@ import (
 	"math"
 	"sort"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -97,24 +98,55 @@ func (c *Clock) Rate() float64 {
 	return first.rate
 }
 
-// readClocks reads both clocks at one moment: the best of a few tries.
-func readClocks() (uint64, int64, error) {
-	var tsc uint64
-	var mono int64
+// clockReader reads a TSC and a clock at one moment.
+type clockReader struct {
+	tsc  func() uint64
+	mono func() (int64, error)
+	// least is the smallest number of ticks between the two readings of the TSC around a reading of the clock. A
+	// span of that length was not interrupted.
+	least atomic.Uint64
+}
+
+// clocks is the reader of the process: all Clocks learn from each other's spans.
+var clocks = clockReader{tsc: TSC, mono: func() (int64, error) {
+	var ts unix.Timespec
+	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
+	return ts.Nano(), err
+}}
+
+func readClocks() (uint64, int64, error) { return clocks.read() }
+
+// Reading goes on until the span is close to the smallest that was ever seen, but for minReads to maxReads times.
+const (
+	minReads = 5
+	maxReads = 64
+)
+
+// read returns both clocks by the reading with the smallest span. A span may contain an interrupt, or, in a virtual
+// machine, the time in which the CPU did something else; its middle is off by up to half of that.
+func (r *clockReader) read() (tsc uint64, mono int64, err error) {
 	best := uint64(math.MaxUint64)
-	for range 5 {
-		var ts unix.Timespec
-		before := TSC()
-		err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-		after := TSC()
+	for i := 1; i <= maxReads && (i <= minReads || !r.undisturbed(best)); i++ {
+		before := r.tsc()
+		ns, err := r.mono()
+		after := r.tsc()
 		if err != nil {
 			return 0, 0, fmt.Errorf("reading the monotonic clock: %w", err)
 		}
-		if took := after - before; took < best {
-			best, tsc, mono = took, before+took/2, ts.Nano()
+		if span := after - before; span < best {
+			best, tsc, mono = span, before+span/2, ns
 		}
 	}
 	return tsc, mono, nil
+}
+
+// undisturbed reports whether a span is at most 1.5 times the smallest, and remembers a smaller one.
+func (r *clockReader) undisturbed(span uint64) bool {
+	least := r.least.Load()
+	for (least == 0 || span < least) && !r.least.CompareAndSwap(least, max(span, 1)) {
+		least = r.least.Load()
+	}
+	return least != 0 && span <= least+least/2
 }
 
 // Monotonic reads CLOCK_MONOTONIC, nanoseconds.

@@ -33,6 +33,41 @@ func (f *fakeTime) clock(t testing.TB) *Clock {
 	return c
 }
 
+// TestClockReader: interruptions around the readings of the clocks do not move the samples, although most readings are
+// interrupted.
+func TestClockReader(t *testing.T) {
+	random := rand.New(rand.NewPCG(uint64(testkit.Seed(t, 0)), 1))
+	now := uint64(1 << 40)
+	pass := func() uint64 {
+		now += 10 + random.Uint64N(3)
+		if random.IntN(4) != 0 {
+			now += random.Uint64N(100_000)
+		}
+		return now
+	}
+	r := clockReader{tsc: pass, mono: func() (int64, error) { return int64(pass()), nil }}
+	for range 20 { // the smallest span becomes known
+		if _, _, err := r.read(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	worst, off := uint64(0), 0
+	for range 1000 {
+		tsc, mono, err := r.read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if d := max(tsc, uint64(mono)) - min(tsc, uint64(mono)); d > 20 {
+			worst = max(worst, d)
+			off++
+		}
+	}
+	// A reading has two intervals of which each is free with probability 1/4: of 64 none is with 1.6 %.
+	if off > 60 {
+		t.Errorf("%d of 1000 samples are off, by up to %d ticks", off, worst)
+	}
+}
+
 // TestClockDrift: stamps between samples are exact although the rate changes by 500 ppm, the kernel's maximum.
 // Times are monotone in the stamps, whether converted before or after the next sample.
 func TestClockDrift(t *testing.T) {
