@@ -30,3 +30,30 @@ func TestIgnoredSignals(t *testing.T) {
 		}
 	}
 }
+
+// TestIgnoredChildren: a program that is started with SIGCHLD ignored is with jalon too, and jalon sees how it ends.
+func TestIgnoredChildren(t *testing.T) {
+	prog := compile(t, "gcc", "waits.c", "-g", "-O1")
+	for _, c := range []struct{ before, want string }{
+		{"env", "not ignored, child 300"},
+		{"env --ignore-signal=CHLD", "ignored, no child 0"},
+	} {
+		for _, form := range []struct {
+			cmd    string
+			status int
+		}{
+			{prog, 4},
+			{jalonBin + " trace -q -f none work -- " + prog, 4},
+			{jalonBin + " trace -q -f none --engine kernel work -- " + prog, 4},
+			{jalonBin + " record -q -o " + t.TempDir() + "/" + strings.ReplaceAll(c.want, " ", "") + " work -- " + prog, 4},
+			{jalonBin + " run -q -e 'uprobe:" + prog + ":work { @x = count() } end { clear(@x) }' -c " + prog, 0},
+			{jalonBin + " gate 'sched:sched_switch if (prev_pid == 1)' -- " + prog, 4},
+		} {
+			cmd := exec.Command("sh", "-c", "exec "+c.before+" "+form.cmd)
+			out, err := cmd.Output()
+			if got := strings.TrimSpace(string(out)); got != c.want || cmd.ProcessState.ExitCode() != form.status {
+				t.Errorf("%s %s: %q, %v; want %q, status %d", c.before, form.cmd, got, err, c.want, form.status)
+			}
+		}
+	}
+}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"os/exec"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -87,15 +89,21 @@ func (c *gateCmd) wait(ctx context.Context) error {
 		<-ctx.Done()
 		return nil
 	}
-	cmd := exec.CommandContext(ctx, c.program[0], c.program[1:]...)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
-	// perf record completes the header of its file at the end.
-	cmd.Cancel = func() error { return cmd.Process.Signal(os.Interrupt) }
-	err := cmd.Run()
-	if st := cmd.ProcessState; st != nil && !st.Success() {
-		return exitError{max(st.ExitCode(), 1)}
+	h, err := process.StartHeld(c.program, process.StartOptions{Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr})
+	if err != nil {
+		return err
 	}
-	return err
+	h.Release()
+	select {
+	case <-h.Done():
+	case <-ctx.Done():
+		_ = unix.Kill(h.Pid(), unix.SIGINT) // perf record completes the header of its file at the end
+		<-h.Done()
+	}
+	if st := h.Status(); st.Code != 0 || st.Signal != 0 {
+		return exitError{max(st.Code, 1)}
+	}
+	return nil
 }
 
 func reportKept(s *event.SiteSummary) {

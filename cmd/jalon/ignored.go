@@ -10,6 +10,8 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // keepIgnored lets jalon ignore the signals that were ignored when it was started, so that a program that it starts
@@ -21,20 +23,26 @@ func keepIgnored() {
 	if !ok {
 		return
 	}
+	if was[unix.SIGCHLD] == ignoredAction {
+		process.IgnoreChildren()
+	}
 	for n, action := range was {
-		if sig := unix.Signal(n); action == 1 && !slices.Contains(neverIgnored, sig) { // SIG_IGN
+		if sig := unix.Signal(n); action == ignoredAction && !slices.Contains(neverIgnored, sig) {
 			signal.Ignore(sig)
 		}
 	}
 }
 
 // neverIgnored are the signals that jalon itself needs: those of faults, of the runtime's scheduler and profiler, and of
-// children, which the kernel reaps if SIGCHLD is ignored.
+// children (process.IgnoreChildren).
 var neverIgnored = []unix.Signal{
 	unix.SIGSEGV, unix.SIGBUS, unix.SIGFPE, unix.SIGILL, unix.SIGTRAP, unix.SIGSYS, unix.SIGURG, unix.SIGPROF, unix.SIGCHLD,
 }
 
-const signals = 65 // of the runtime's tables on Linux
+const (
+	signals       = 65 // of the runtime's tables on Linux
+	ignoredAction = 1  // SIG_IGN
+)
 
 // firstDispositions returns the handlers that were there before the runtime's.
 func firstDispositions() (*[signals]uintptr, bool) {

@@ -50,7 +50,7 @@ func StartHeld(argv []string, opt StartOptions) (*Held, error) {
 //  3. Its end is waited for.
 func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready chan<- error) {
 	runtime.LockOSThread()
-	pid, err := syscall.ForkExec(path, argv, attr)
+	pid, err := forkExec(path, argv, attr)
 	if err != nil {
 		ready <- &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		return

@@ -54,6 +54,7 @@ func Start(argv []string, opt StartOptions, cfg Config) (*Process, error) {
 		if err != nil {
 			return &fail.Error{Op: fmt.Sprintf("start %s", argv[0]), Err: err}
 		}
+		p.waits.notify(true) // again: forkExec may have cancelled it
 		p.setPid(pid)
 		p.starter.child, p.starter.dieWithUs = true, opt.DieWithUs
 		if err := p.starter.takeChild(); err != nil {
@@ -79,7 +80,7 @@ func (o *StartOptions) fork(path string, argv []string, attr *syscall.ProcAttr) 
 		defer func() { _, _, _ = unix.RawSyscall(unix.SYS_PERSONALITY, was, 0, 0) }()
 	}
 	if o.Terminal == nil {
-		return syscall.ForkExec(path, argv, attr)
+		return forkExec(path, argv, attr)
 	}
 	return o.forkForeground(path, argv, attr)
 }
@@ -92,7 +93,7 @@ func (o *StartOptions) forkForeground(path string, argv []string, attr *syscall.
 	if ignored {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGTTOU, unix.SIGTTIN)
 	}
-	pid, err := syscall.ForkExec(path, argv, attr)
+	pid, err := forkExec(path, argv, attr)
 	if ignored {
 		signal.Ignore(unix.SIGTTOU, unix.SIGTTIN)
 	}
