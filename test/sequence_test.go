@@ -12,11 +12,11 @@ func TestRestartableSequences(t *testing.T) {
 	const rounds = "600"
 	// Of count in sequence.S: instructions that are no part of the sequence, and that are.
 	around, within := []int{0, 4, 6, 8, 46, 47}, []int{9, 13, 16, 19, 23, 39, 42}
-	for _, where := range []string{"IN_SECTION", "IN_DATA", "MADE", "LABELS"} {
+	for _, where := range []string{"IN_SECTION", "IN_DATA", "MADE", "LABELS", "FAR", "INDIRECT", "RETURNS"} {
 		prog := compile(t, "gcc", "sequence.c", "-g", "-O1", "-pthread", "@sequence.S", "-D"+where)
 		place := func(off int) string { return fmt.Sprintf("uprobe:%s:count+%d if ($sp == 0)", prog, off) }
 		for _, off := range append(within, around...) {
-			known := where != "MADE" && where != "LABELS"
+			known := strings.HasPrefix(where, "IN_")
 			if r := jalon(t, "list", "--tactics", prog, "count"); known == strings.Contains(r.stdout+r.stderr, "described at run time") {
 				t.Errorf("%s: %s%s", where, r.stdout, r.stderr)
 			}
@@ -32,7 +32,7 @@ func TestRestartableSequences(t *testing.T) {
 		if r.status == 0 || !strings.Contains(r.stderr, "restartable sequence (rseq)") {
 			t.Errorf("%s: in the kernel: status %d, %s%s", where, r.status, r.stdout, r.stderr)
 		}
-		if where == "MADE" || where == "LABELS" {
+		if !strings.HasPrefix(where, "IN_") {
 			continue
 		}
 		for _, tac := range tactics {

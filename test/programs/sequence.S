@@ -1,6 +1,7 @@
 # A restartable sequence (rseq(2)) that counts on the counter of its CPU, and its
 # descriptor: with IN_SECTION in __rseq_cs, with IN_DATA elsewhere in the data, else
-# made at run time by describe. With LABELS symbols divide the function.
+# made at run time by describe. With LABELS symbols divide the function. With FAR, INDIRECT and
+# RETURNS the abort handler lies elsewhere, and leads back by a jump, by an address, or not at all.
 
 #ifndef SIGNATURE
 #define SIGNATURE 0x53053053
@@ -34,15 +35,33 @@ count_start:
 	nop
 	xor %eax, %eax
 	ret
+#if defined FAR || defined INDIRECT || defined RETURNS
+	.cfi_endproc
+	.size count, . - count
+	.pushsection .text.unlikely, "ax"
+	.cfi_startproc
+#endif
 	.byte 0x0f, 0xb9, 0x3d
 	.long SIGNATURE
 .Labort:
 #ifdef LABELS
 count_abort:
 #endif
+#if defined INDIRECT
+	lea .Lagain(%rip), %rax
+	jmp *%rax
+#elif defined RETURNS
+	mov $1, %eax
+	ret
+#else
 	jmp .Lagain
+#endif
 	.cfi_endproc
+#if defined FAR || defined INDIRECT || defined RETURNS
+	.popsection
+#else
 	.size count, . - count
+#endif
 
 	.globl describe			# struct rseq_cs *describe(struct rseq_cs *)
 	.type describe, @function

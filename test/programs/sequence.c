@@ -13,7 +13,7 @@
 #define THREADS 4
 
 extern const ptrdiff_t __rseq_offset;
-long count(void *, char *, void *);
+int count(void *, char *, void *);
 void *describe(void *);
 
 static char counters[4096 * 64] __attribute__((aligned(64)));
@@ -32,7 +32,8 @@ static void *work(void *arg)
 	void *rs = (char *)__builtin_thread_pointer() + __rseq_offset;
 #endif
 	for (long i = 0; i < rounds; i++)
-		count(rs, counters, cs);
+		while (count(rs, counters, cs) != 0)
+			;
 	memset((char *)rs + 8, 0, 8);
 #ifdef OWN
 	syscall(SYS_rseq, rs, 32, 1, SIGNATURE);

@@ -32,6 +32,7 @@ func exercise(t testing.TB, image []byte) {
 	m.TLS()
 	m.Sections()
 	m.RseqRanges()
+	m.MadeAborts()
 	m.Files("*")
 	m.Functions("*")
 	var at []uint64

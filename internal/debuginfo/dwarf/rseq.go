@@ -3,7 +3,6 @@ package dwarf
 import (
 	"bytes"
 	"encoding/binary"
-	"slices"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
@@ -31,6 +30,9 @@ type rseqTable struct {
 	list   []debuginfo.Range
 	aborts map[uint64]bool // handlers of these
 	err    error
+
+	searched bool
+	made     []Abort // see MadeAborts
 }
 
 // RseqRanges returns the restartable sequences that the module declares, in its
@@ -62,15 +64,20 @@ func (sq *sequences) table() *rseqTable {
 		if ok && at >= sec.Vaddr && at < sec.Vaddr+sec.Size || at < 8 {
 			return
 		}
+		// Most pointers are dropped by the words beside them, which no relocation changes.
+		b := sq.file.ReadVaddr(at-8, 32)
+		if len(b) < 32 || binary.LittleEndian.Uint32(b) != 0 || b[4] > 7 {
+			return
+		}
+		if n := binary.LittleEndian.Uint64(b[16:]); n == 0 || n > maxSequence {
+			return
+		}
 		b, err := sq.file.ReadLoaded(at-8, 32, 0)
-		if err != nil || len(b) < 32 {
+		if err != nil {
 			return
 		}
-		n, abort := binary.LittleEndian.Uint64(b[16:]), binary.LittleEndian.Uint64(b[24:])
-		if binary.LittleEndian.Uint32(b) != 0 || b[4] > 7 || n == 0 || n > maxSequence || abort < 4 {
-			return
-		}
-		if bytes.Equal(sq.file.ReadVaddr(abort-4, 4), rseqSignature) {
+		abort := binary.LittleEndian.Uint64(b[24:])
+		if abort >= 4 && bytes.Equal(sq.file.ReadVaddr(abort-4, 4), rseqSignature) {
 			t.add(b)
 		}
 	})
@@ -87,36 +94,4 @@ func (t *rseqTable) add(b []byte) {
 		t.list = append(t.list, debuginfo.Range{Lo: abort - 4, Hi: abort})
 		t.aborts[abort] = true
 	}
-}
-
-// AbortHandlers lists the abort handlers in the given parts of a function, and in executable sections
-// beside .text, that belong to no sequence of RseqRanges: their descriptors are made at run time.
-func (sq *sequences) AbortHandlers(parts []debuginfo.Range) (out []uint64, err error) {
-	defer sq.guard(&err)()
-	t := sq.table()
-	if t.err != nil {
-		return nil, t.err
-	}
-	parts = slices.Clone(parts)
-	for _, s := range sq.file.Sections() {
-		if s.Exec && s.Alloc && !s.NoBits && s.Name != ".text" {
-			parts = append(parts, debuginfo.Range{Lo: s.Vaddr, Hi: s.Vaddr + s.Size})
-		}
-	}
-	for _, r := range parts {
-		b := sq.file.ReadVaddr(r.Lo, int(min(r.Hi-r.Lo, 1<<30)))
-		for off := 0; ; {
-			i := bytes.Index(b[off:], rseqSignature)
-			if i < 0 {
-				break
-			}
-			off += i + len(rseqSignature)
-			// A function that registers with the kernel has it in a mov to a register.
-			before := off - len(rseqSignature) - 1
-			if abort := r.Lo + uint64(off); !t.aborts[abort] && (before < 0 || b[before]&0xf8 != 0xb8) {
-				out = append(out, abort)
-			}
-		}
-	}
-	return out, nil
 }

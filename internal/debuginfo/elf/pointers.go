@@ -72,13 +72,19 @@ func (pt *pointers) EachPointer(take func(at uint64)) error {
 	if pt.PIE {
 		return nil
 	}
+	low, high := ^uint64(0), uint64(0) // most words are outside
+	for _, s := range pt.segments {
+		if s.Exe {
+			low, high = min(low, s.Vaddr), max(high, s.Vaddr+s.Memsz)
+		}
+	}
 	for _, s := range pt.segments {
 		if s.Exe {
 			continue
 		}
 		b := slice(pt.data, s.Offset, s.Filesz)
 		for off := -s.Vaddr & 7; off+8 <= uint64(len(b)); off += 8 {
-			if pt.inCode(binary.LittleEndian.Uint64(b[off:])) {
+			if v := binary.LittleEndian.Uint64(b[off:]); v >= low && v < high && pt.inCode(v) {
 				take(s.Vaddr + off)
 			}
 		}

@@ -15,9 +15,10 @@ import (
 // interrupted: two threads may then increment to the same number. Sequences are known
 //
 //   - from the module's data, if it describes them
-//   - to be in a function, by an abort handler in it or one that jumps back into it, when no data describes
-//     them because they are described at run time. The whole function is then not traced by jumps. A function is what
-//     any source says that it is: labels of assembler may lie within
+//   - to be in a function, by an abort handler in it, one that jumps back into it, or one that is named where an
+//     address of the function is named too, when no data describes them because they are described at run time. The
+//     whole function is then not traced by jumps. A function is what any source says that it is: labels of assembler
+//     may lie within
 //   - because threads are in them, or were in them last, when the world is stopped for arming: these are
 //     handlers with a signature of the program's own
 
@@ -34,13 +35,14 @@ func (m *module) sequences(fn *dwarf.Function, read reader) (out []patch.Range, 
 	if x := m.dw.Extent(fn.Lo); len(x.Starts) > 0 { // labels divide functions of assembler
 		ranges = append(ranges, debuginfo.Range{Lo: x.Lo, Hi: x.Hi})
 	}
-	aborts, err := m.dw.AbortHandlers(ranges)
+	aborts, err := m.dw.MadeAborts()
 	if err != nil {
 		return nil, err
 	}
-	for _, at := range aborts {
-		if inside(ranges, at) || inside(ranges, m.leadsTo(at, read)) {
-			return nil, fmt.Errorf("%s has a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: its start is not known", fn.Name, at+m.bias)
+	within := func(vaddr uint64) bool { return inside(ranges, vaddr) }
+	for _, a := range aborts {
+		if slices.ContainsFunc(a.Near, within) || m.leadsInto(a.At, read, within) {
+			return nil, fmt.Errorf("%s has a restartable sequence (rseq) that is described at run time, with its abort handler at %#x: its start is not known", fn.Name, a.At+m.bias)
 		}
 	}
 	return out, nil
@@ -55,9 +57,9 @@ func inside(ranges []debuginfo.Range, vaddr uint64) bool {
 	return false
 }
 
-// leadsTo returns the target of the first jump of an abort handler, 0 if there is none near its start.
-func (m *module) leadsTo(abort uint64, read reader) uint64 {
-	return patch.FirstJump(abort, func(vaddr uint64, n int) ([]byte, error) { return read(vaddr+m.bias, n) })
+// leadsInto reports whether an abort handler goes on within a function.
+func (m *module) leadsInto(abort uint64, read reader, within func(vaddr uint64) bool) bool {
+	return patch.LeadsInto(abort, func(vaddr uint64, n int) ([]byte, error) { return read(vaddr+m.bias, n) }, within)
 }
 
 // apartFromLive leaves out patches that touch sequences in which threads are.

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -70,11 +71,11 @@ func (f *files) codeOf(m *dwarf.Module, whole dwarf.Extent, vaddr uint64) (*code
 	c.flow = c.Flow(m.Rows(vaddr, whole.Lo, whole.Hi))
 	c.rseq, _ = m.RseqRanges()
 	own := debuginfo.Range{Lo: whole.Lo, Hi: whole.Hi}
-	aborts, _ := m.AbortHandlers([]debuginfo.Range{own}) // damaged data describe no sequences
-	for _, at := range aborts {
-		to := patch.FirstJump(at, m.Text)
-		if at >= own.Lo && at < own.Hi || to >= own.Lo && to < own.Hi {
-			c.abort = at
+	within := func(vaddr uint64) bool { return vaddr >= own.Lo && vaddr < own.Hi }
+	aborts, _ := m.MadeAborts() // damaged data describe no sequences
+	for _, a := range aborts {
+		if slices.ContainsFunc(a.Near, within) || patch.LeadsInto(a.At, m.Text, within) {
+			c.abort = a.At
 		}
 	}
 	f.code[key] = c
