@@ -14,11 +14,12 @@ build: $(BIN)
 $(BIN): $(shell find *.go cmd internal -name '*.go' -o -name '*.s') go.mod
 	$(GO) build -trimpath -ldflags='$(LDFLAGS)' -o $@ ./cmd/jalon
 
-# Installs the program: make install [PREFIX=/usr/local] [DESTDIR=...]
+# Installs the program, its manual page and the completion of shells: make install [PREFIX=/usr/local] [DESTDIR=...]
 PREFIX ?= /usr/local
 .PHONY: install
 install: $(BIN)
 	install -D -m 755 $(BIN) $(DESTDIR)$(PREFIX)/bin/jalon
+	scripts/share.sh $(BIN) $(DESTDIR)$(PREFIX)/share
 
 # Static programs for amd64 and arm64 as dist/jalon-VERSION-linux-ARCH.tar.gz and dist/jalon_VERSION_ARCH.deb.
 .PHONY: dist

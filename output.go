@@ -31,6 +31,8 @@ type TextOptions struct {
 	// Nanoseconds shows all nine digits of a second, not six.
 	Nanoseconds bool
 	Elements    int // of arrays; 0: 200
+	// Colour shows times, places and names of fields in the colours of a terminal.
+	Colour bool
 }
 
 // TimeStyle selects how a time is shown.
@@ -75,7 +77,7 @@ func made(name string, w io.Writer, opt TextOptions) Output {
 		to := bounded.New(w)
 		return waiting{to, format.OutputNamed(name).New(to, &format.Trace{
 			Unwind: s.Unwind, Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements),
-			Time: timeStyles[opt.Time], Nanoseconds: opt.Nanoseconds, WallOffset: s.WallOffset(), Kernel: s,
+			Time: timeStyles[opt.Time], Nanoseconds: opt.Nanoseconds, WallOffset: s.WallOffset(), Kernel: s, Colour: opt.Colour,
 		})}
 	})
 }

@@ -129,13 +129,15 @@ var packages = []struct{ path, imports string }{
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
 	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image maps sema probe procdir process ring tracepoint"},
 	{"script/runner", "debuginfo drain event lang lang/script maps probe ring script/types sema script/check script/interp script/plan script/printf session tracepoint"},
+	{"completion", ""},
+	{"manual", ""},
 	{"gdb/rsp", "arch/amd64 arch/arm64"},
 	{"gdb/experiment", "gdb/agentexpr gdb/rsp"},
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "aggregate sema bounded ctf ctype drain event format lang record session tracepoint"},
-	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
+	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script manual probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening

@@ -29,18 +29,21 @@ want without stopping the program.`
 
 // cli is the command line: one field and one file for each subcommand.
 type cli struct {
-	Trace     traceCmd     `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
-	Run       runCmd       `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
-	Record    recordCmd    `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
-	Report    reportCmd    `cmd:"" help:"Print a recorded trace: events, counts, histograms, latencies, stacks"`
-	Export    exportCmd    `cmd:"" help:"Write a recorded trace for other viewers: Perfetto, Chrome, pprof, flame graphs"`
-	List      listCmd      `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
-	Gdbserver gdbserverCmd `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
-	Gate      gateCmd      `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
-	Control   controlCmd   `cmd:"" help:"Print the counters of a running jalon trace --control PATH; enable and disable its tracepoints"`
-	Check     checkCmd     `cmd:"" help:"Check what this machine and user may do, and show remedies"`
-	Ax        axCmd        `cmd:"" help:"Show how a GDB agent expression is compiled: bytecode, IR by pass, code"`
-	Version   versionCmd   `cmd:"" help:"Print the version"`
+	Trace      traceCmd      `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
+	Run        runCmd        `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
+	Record     recordCmd     `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
+	Report     reportCmd     `cmd:"" help:"Print a recorded trace: events, counts, histograms, latencies, stacks"`
+	Export     exportCmd     `cmd:"" help:"Write a recorded trace for other viewers: Perfetto, Chrome, pprof, flame graphs"`
+	List       listCmd       `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
+	Gdbserver  gdbserverCmd  `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
+	Gate       gateCmd       `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`
+	Control    controlCmd    `cmd:"" help:"Print the counters of a running jalon trace --control PATH; enable and disable its tracepoints"`
+	Check      checkCmd      `cmd:"" help:"Check what this machine and user may do, and show remedies"`
+	Ax         axCmd         `cmd:"" help:"Show how a GDB agent expression is compiled: bytecode, IR by pass, code"`
+	Completion completionCmd `cmd:"" help:"Print what bash, zsh or fish executes to complete jalon's command lines"`
+	Complete   completeCmd   `cmd:"" hidden:"" help:"Print what a word of a command line can become, for the scripts of jalon completion"`
+	Manual     manualCmd     `cmd:"" hidden:"" help:"Print the manual page"`
+	Version    versionCmd    `cmd:"" help:"Print the version"`
 }
 
 type versionCmd struct{}
@@ -135,7 +138,11 @@ func run(args []string) int {
 	args, program := splitProgram(withoutAlias(args))
 	var c cli
 	c.Record.program, c.Trace.program, c.Gate.program, c.Run.after, c.List.program = program, program, program, program, program
-	parser, err := kong.New(&c,
+	given, err := readSettings()
+	if err != nil {
+		return reportError(err)
+	}
+	parser, err := kong.New(&c, kong.Resolvers(given),
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
 		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
@@ -147,8 +154,11 @@ func run(args []string) int {
 	if text := guessCommand(parser.Model, args); text != "" {
 		return reportError(usageError(text))
 	}
-	if args[0] == "record" {
+	switch args[0] {
+	case "record":
 		c.Record.lists = listsOfPlaces(parser.Model, args)
+	case "trace":
+		c.Trace.lists = listsOfPlaces(parser.Model, args)
 	}
 	if asBpftrace && (slices.Contains(args, "-h") || slices.Contains(args, "--help")) {
 		fmt.Fprint(stdout, bpftraceUsage)
@@ -201,7 +211,7 @@ func reportError(err error) int {
 		return 2
 	}
 	if isDiagnostic(err) {
-		fmt.Fprintln(stderr, strings.TrimRight(err.Error(), "\n"))
+		printDiagnostic(err.Error())
 		return 2
 	}
 	fmt.Fprintf(stderr, "jalon: %v\n", err)

@@ -4,16 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strings"
 	"sync"
 	"time"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/jalon-trace/jalon"
 )
 
-// recordCmd records a trace: as traceCmd, but that each place has the lists of -c behind it, and that the events go to a directory.
+// recordCmd records a trace: as traceCmd, but the events go to a directory.
 type recordCmd struct {
 	tracingFlags `embed:""`
 	Dir          string        `short:"o" name:"output" placeholder:"DIR" help:"Directory of the trace, which must not exist (default jalon-DATE-TIME). babeltrace2 DIR prints it"`
@@ -23,69 +20,6 @@ type recordCmd struct {
 	Compress     bool          `help:"Compress the parts that are complete (zstd); jalon reads them, other viewers do not"`
 
 	program []string
-	lists   []placeLists
-}
-
-// placeLists are the lists of -c for a place.
-type placeLists struct {
-	place string
-	lists []string
-}
-
-// listsOfPlaces assigns the lists on a command line to its places: a list is for the place before it, and the places before that which
-// have none; one before all places is for all. So "A -c x B -c y" collects x at A, and "A B -c x" at both.
-func listsOfPlaces(app *kong.Application, args []string) (out []placeLists) {
-	known := app.Flags
-	for _, n := range app.Children {
-		if n.Name == args[0] {
-			known = append(known[:len(known):len(known)], n.Flags...)
-		}
-	}
-	var all []string
-	last := ""
-	open := 0 // the first place that a list is for
-	for list := args[1:]; len(list) > 0; {
-		n := flagLen(known, list)
-		if n == 0 {
-			if last == "list" {
-				open = len(out)
-			}
-			out, last = append(out, placeLists{list[0], nil}), "place"
-			list = list[1:]
-			continue
-		}
-		if text, ok := collectFlag(list[:n]); ok {
-			for i := open; i < len(out); i++ {
-				out[i].lists = append(out[i].lists, text)
-			}
-			if len(out) == 0 {
-				all = append(all, text)
-			} else {
-				last = "list"
-			}
-		}
-		list = list[n:]
-	}
-	for i := range out {
-		out[i].lists = append(all[:len(all):len(all)], out[i].lists...)
-	}
-	return out
-}
-
-// collectFlag returns the value of -c.
-func collectFlag(flag []string) (string, bool) {
-	for _, name := range []string{"-c", "--collect"} {
-		if flag[0] == name && len(flag) == 2 {
-			return flag[1], true
-		}
-	}
-	if text, ok := strings.CutPrefix(flag[0], "--collect="); ok {
-		return text, true
-	}
-	if strings.HasPrefix(flag[0], "--") {
-		return "", false
-	}
-	return strings.CutPrefix(flag[0], "-c")
 }
 
 // Run records.
@@ -100,7 +34,7 @@ func (c *recordCmd) Run() error {
 	if c.Clock == "none" {
 		return usageError("a recording needs times: --clock tsc or coarse")
 	}
-	tps, err := c.tracepoints(t)
+	tps, err := t.tracepoints()
 	if err != nil {
 		return err
 	}
@@ -159,38 +93,6 @@ func (c *recordCmd) follow(t *traceCmd, trace *jalon.Trace, rec *jalon.Recording
 		fmt.Fprintf(stderr, "jalon: %s: %d events, %s%s\n", rec.Dir(), st.Events, bytesText(st.Bytes), lossText(&st))
 	}
 	return err
-}
-
-func (c *recordCmd) tracepoints(t *traceCmd) (tps []jalon.Tracepoint, err error) {
-	if len(c.lists) != len(c.Places) { // not from the command line
-		t.Collect = c.Collect
-		return t.tracepoints()
-	}
-	var bad []error
-	for _, p := range c.lists {
-		list, err := jalon.Parse(t.atReturns([]string{p.place}), p.lists)
-		if err != nil {
-			bad = append(bad, err)
-		}
-		tps = append(tps, list...)
-	}
-	if len(bad) > 0 {
-		return nil, bad[0]
-	}
-	for _, name := range c.File {
-		list, warnings, err := jalon.ReadFile(name)
-		if err != nil {
-			return nil, err
-		}
-		for _, w := range warnings {
-			t.warn(w)
-		}
-		tps = append(tps, list...)
-	}
-	if len(tps) == 0 {
-		return nil, usageError("no place to record was given: PLACE [if COND], or -x FILE")
-	}
-	return tps, nil
 }
 
 func (c *recordCmd) recording(t *traceCmd) (*jalon.Recording, error) {

@@ -27,7 +27,7 @@ var started = time.Now()
 type tracingFlags struct {
 	Places   []string      `arg:"" optional:"" name:"place" help:"PLACE [if COND], each one argument: 'main.c:9 if (i > 3)'; names may be globs; 'jalon list --kinds' explains the places: ${places}"`
 	Pid      int           `short:"p" help:"Trace a running process instead of starting one"`
-	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}. Default: the arguments at a function ($args), the value at its return ($retval), the arguments of a raw tracepoint, the kernel's record of a static tracepoint"`
+	Collect  []string      `short:"c" sep:"none" help:"What to collect at each hit: expressions separated by commas; EXPR/FMT as in GDB; p@n; words and functions (docs/builtins.md): ${builtins}. Default: the arguments at a function ($args), the value at its return ($retval), the arguments of a raw tracepoint, the kernel's record of a static tracepoint. A list is for the place before it and those before that which have none; one before all places is for all"`
 	All      bool          `short:"a" help:"Trace all processes; places in programs become uprobes of the kernel engine. With -- or -p the trace ends when that program ends"`
 	Engine   string        `enum:"auto,process,kernel" default:"auto" help:"Where places in a program run: in the process, or by a uprobe of the kernel where no jump fits (auto); in the process only (process: an int3 where no jump fits, which stops the thread at each hit); by uprobes only (kernel)"`
 	Cgroup   string        `help:"Kernel engine: only processes of this cgroup (a directory of cgroup2, without those below it)"`
@@ -45,6 +45,8 @@ type tracingFlags struct {
 	Verbose  bool          `short:"v" help:"Report the steps"`
 	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
 	Clock    string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
+
+	lists []placeLists // each place with the lists of -c behind it
 }
 
 type traceCmd struct {
@@ -56,6 +58,7 @@ type traceCmd struct {
 	Output       string `short:"o" help:"Write the events to a file instead of standard output"`
 	Time         string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall clock, seconds since the first event, CLOCK_MONOTONIC"`
 	Nanos        bool   `name:"ns" help:"Times in text with nanoseconds (default microseconds)"`
+	Colour       string `enum:"auto,always,never" default:"auto" help:"Colours in text: on a terminal, unless NO_COLOR is set (auto), always, never"`
 	Max          uint64 `short:"n" help:"End after this number of events; the program continues"`
 	Overwrite    bool   `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1. For places in the process (--engine process is implied)"`
 	Control      string `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
@@ -189,7 +192,7 @@ func (c *traceCmd) refuseProgramPlaces(tps []jalon.Tracepoint) error {
 }
 
 func (c *traceCmd) tracepoints() ([]jalon.Tracepoint, error) {
-	tps, err := jalon.Parse(c.atReturns(c.Places), c.Collect)
+	tps, err := parsePlaces(c.atReturns(c.Places), c.lists, c.Collect)
 	if err != nil {
 		return nil, err
 	}
@@ -274,7 +277,8 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 
 func (c *traceCmd) output(w io.Writer) (jalon.Output, error) {
 	times := map[string]jalon.TimeStyle{"wall": jalon.WallTime, "start": jalon.SinceStart, "mono": jalon.Monotonic}
-	return jalon.Format(c.Format, w, jalon.TextOptions{Time: times[c.Time], Nanoseconds: c.Nanos, Elements: c.Elements})
+	return jalon.Format(c.Format, w, jalon.TextOptions{Time: times[c.Time], Nanoseconds: c.Nanos, Elements: c.Elements,
+		Colour: coloured(c.Colour, c.Output == "" && isTerminal(os.Stdout))})
 }
 
 func (c *traceCmd) warn(msg string) {
@@ -311,11 +315,12 @@ func shortSummary(res *jalon.Result) map[string]any {
 		"armed_pause_us": float64(res.PauseToArmed.Nanoseconds()) / 1000, "longest_pause_us": float64(res.LongestPause.Nanoseconds()) / 1000,
 		"sites": res.Armed, "outcome": res.Outcome,
 	}
-	var hits, recorded, no, faults, lost, replaced, missed, unpaired, left uint64
+	var hits, recorded, computed, no, faults, lost, replaced, missed, unpaired, left uint64
 	for i := range res.Sites {
 		s := &res.Sites[i]
 		hits += s.Hits()
 		recorded += s.Recorded
+		computed += s.Computed
 		no += s.False
 		faults += s.Faults
 		lost += s.Lost
@@ -324,6 +329,9 @@ func shortSummary(res *jalon.Result) map[string]any {
 		unpaired, left = unpaired+s.Unpaired, left+s.Left
 	}
 	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
+	if computed > 0 {
+		m["computed"] = computed
+	}
 	if replaced+res.TornParts > 0 {
 		m["replaced"], m["torn_parts"] = replaced, res.TornParts
 	}

@@ -28,6 +28,7 @@ type Trace struct {
 	// WallOffset is added to CLOCK_MONOTONIC nanoseconds for the wall clock.
 	WallOffset int64
 	Kernel     event.KernelNames // names for kernel addresses in $_sdata; may be nil
+	Colour     bool              // text for a terminal: see TextOptions
 }
 
 func (t *Trace) printer() Printer { return Printer{Symbol: t.Symbol, Elements: t.Elements} }

@@ -36,10 +36,11 @@ type TextOptions struct {
 	Start      int64 // CLOCK_MONOTONIC of second 0; 0: the first event
 	// Kernel names the kernel's addresses in texts of $_sdata; may be nil.
 	Kernel event.KernelNames
+	Colour bool // of a terminal: times, places and names of fields differ from values
 }
 
 var _ = addOutput(Output{Name: "text", Doc: "one line per event", New: func(w io.Writer, t *Trace) Sink {
-	return NewText(w, TextOptions{Kernel: t.Kernel, Printer: t.printer(), Unwind: t.Unwind, Time: t.Time, Nanoseconds: t.Nanoseconds, WallOffset: t.WallOffset})
+	return NewText(w, TextOptions{Kernel: t.Kernel, Printer: t.printer(), Unwind: t.Unwind, Time: t.Time, Nanoseconds: t.Nanoseconds, WallOffset: t.WallOffset, Colour: t.Colour})
 }})
 
 // Text writes an event as one line, $regs and $bt as further, indented lines.
@@ -51,6 +52,7 @@ type Text struct {
 	placeWidth int
 	second     int64 // that clock has
 	clock      [8]byte
+	painted    painter
 }
 
 // NewText returns a Text that writes to w.
@@ -65,6 +67,7 @@ const maxColumn = 40
 func (t *Text) Event(ev *event.Event) error {
 	b := t.buf
 	start := len(b)
+	t.painted.begin(t.o.Colour, start)
 	if ev.Untimed {
 		b = append(b, '-')
 	} else {
@@ -73,12 +76,14 @@ func (t *Text) Event(ev *event.Event) error {
 	b = append(b, " ["...)
 	b = appendPadded(b, ev.CPU, 3)
 	b = append(b, "] "...)
+	t.painted.mark(start, len(b), dim)
 
 	from := len(b)
 	b = appendThread(b, ev)
 	b = pad(b, from, &t.commWidth)
 	from = len(b)
 	b = append(b, ev.Schema.Place...)
+	t.painted.mark(from, len(b), bold)
 	b = pad(b, from, &t.placeWidth)
 	blocks := false
 	for i := range ev.Schema.Fields {
@@ -100,14 +105,16 @@ func (t *Text) Event(ev *event.Event) error {
 			}
 			continue
 		}
+		from := len(b)
 		b = append(b, f.Name...)
+		t.painted.mark(from, len(b), cyan)
 		b = append(b, '=')
 		b = t.o.Printer.appendField(b, ev, &v)
 	}
 	if ev.Overwritten {
 		b = append(b, " <overwritten by the program>"...)
 	}
-	b = endLine(b, start)
+	b = t.painted.paint(endLine(b, start))
 	if blocks {
 		b = t.blocks(b, ev)
 	}

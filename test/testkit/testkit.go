@@ -22,6 +22,7 @@ const Patience = 90 * time.Second
 // every user can read, runs the tests and removes it. It returns the exit status.
 func WithJalon(source string, run func(dir, bin string) int) int {
 	defaultSignals()
+	_ = os.Setenv("JALON_CONFIG", "") // tests do not depend on the configuration of this machine
 	dir, err := os.MkdirTemp("", "jalon-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
