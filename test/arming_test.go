@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"regexp"
 	"strconv"
+	"strings"
 	"testing"
 )
 
@@ -32,4 +33,17 @@ func TestArmingStops(t *testing.T) {
 	}
 	x.goesOn("after a trace")
 	x.finish("after a trace")
+}
+
+// TestNoWarningOfNothing: where nothing is installed, no address is reached by an int3.
+func TestNoWarningOfNothing(t *testing.T) {
+	prog := compile(t, "gcc", "ignored.c", "-g", "-O1")
+	r := jalon(t, "trace", "--engine", "process", "work", "uprobe:"+prog+":main+1", "--", prog)
+	if r.status != 2 || strings.Contains(r.stderr, "reached by an int3") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+	r = jalon(t, "trace", "--engine", "process", "work", "--", prog)
+	if r.status != 0 || !strings.Contains(r.stderr, "1 of 1 addresses are reached by an int3") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
 }

@@ -117,8 +117,12 @@ func (a *Process) armAll() (pending int, err error) {
 
 // install installs programs in the process. An address that cannot be traced is skipped: with a warning, or
 // with an error if the tracepoint has no other address.
-func (a *Process) install(fresh []*engine.Program) error {
-	defer a.warnSlow()
+func (a *Process) install(fresh []*engine.Program) (err error) {
+	defer func() {
+		if err == nil || a.armed {
+			a.warnSlow()
+		}
+	}()
 	if len(fresh) == 0 {
 		return nil
 	}
