@@ -56,6 +56,8 @@ func TestRunScript(t *testing.T) {
 		{nil, 1, "", "name a script"},
 		{[]string{"-q", "-c", "sh -c 'echo a child'", "-e", `interval:s:100 { } end { printf("%d\n", cpid > 1) }`}, 0, "a child\n1\n\n\n", ""},
 		{[]string{"-q", "-B", "full", "-e", `interval:s:100 { } end { printf("ended\n") }`, "--", "true", "--not-ours"}, 0, "ended\n\n\n", ""},
+		{[]string{"-q", "-c", "true", "-e", `begin { for $i : 0..50000 { @++ } } interval:s:100 { }`}, 0, "\n\n@: 50000\n", ""},
+		{[]string{"-q", "-c", "echo a child", "-e", `begin { print("first"); exit(3) }`}, 3, "first\n\n\n", ""},
 		{[]string{"-c", "'a", "-e", "begin { }"}, 1, "", "not closed"},
 		{[]string{"-c", "/nowhere", "-e", "begin { }"}, 1, "", "/nowhere"},
 		{[]string{"-p", "1x", "-e", "begin { }"}, 1, "", "not the number of a process"},

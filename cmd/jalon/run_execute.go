@@ -136,8 +136,7 @@ func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 	defer end()
 	m := interp.New(j.program, j.options)
 	j.attached(m)
-	release()
-	return m, m.Loop(ctx, j.usr1)
+	return m, m.Loop(ctx, j.usr1, release)
 }
 
 // attached reports that all probes are attached: to the user, and to a service manager that waits for it.

@@ -58,10 +58,12 @@ func (m *Machine) all(ctx context.Context, provider string) error {
 }
 
 // Loop runs the script without sites: begin probes, then timers and signals until exit() or the end of ctx, then end
-// probes. usr1 receives a value for each signal.
-func (m *Machine) Loop(ctx context.Context, usr1 <-chan struct{}) error {
+// probes. usr1 receives a value for each signal. begun is called after the begin probes, unless they end the script:
+// it lets the program run, whose end would interrupt them.
+func (m *Machine) Loop(ctx context.Context, usr1 <-chan struct{}, begun func()) error {
 	err := m.Begin(ctx)
-	if err == nil {
+	if ended, _ := m.Ended(); err == nil && !ended {
+		begun()
 		err = m.Wait(ctx, usr1, false)
 	}
 	if e := m.Finish(ctx); err == nil {
