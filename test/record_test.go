@@ -214,7 +214,7 @@ func TestRecordRefuses(t *testing.T) {
 func TestRecordParts(t *testing.T) {
 	prog, dir := recordProgram(t), filepath.Join(t.TempDir(), "run")
 	const n = 60000
-	r := jalon(t, "record", "-o", dir, "--size", "256k", "handle", "-c", "i, j", "other", "-c", "n", "--", prog, fmt.Sprint(n))
+	r := jalon(t, "record", "-o", dir, "--buffer", "64k", "--size", "256k", "handle", "-c", "i, j", "other", "-c", "n", "--", prog, fmt.Sprint(n))
 	if r.status != 0 && r.status != 1 || strings.Contains(r.stderr, "printed") {
 		t.Fatalf("status %d\n%s", r.status, r.stderr)
 	}
@@ -234,6 +234,8 @@ func TestRecordParts(t *testing.T) {
 	}
 	if got := jalon(t, "report", dir, "-f", "json"); strings.Count(got.stdout, "\n") != strings.Count(text, "\n") {
 		t.Errorf("report has %d events", strings.Count(got.stdout, "\n"))
+	} else if strings.Contains(got.stderr, "are not in it") != (tr.Lost() > 0) {
+		t.Errorf("%d hits were lost, jalon report says: %s", tr.Lost(), got.stderr)
 	}
 }
 
@@ -256,5 +258,8 @@ func TestRecordDiskFull(t *testing.T) {
 	}
 	if tr.Summary != nil && tr.Summary.Events != got {
 		t.Errorf("%d events, the summary says %d", got, tr.Summary.Events)
+	}
+	if rep := jalon(t, "report", dir, "--hist", "i"); !strings.Contains(rep.stderr, "the disk is full") {
+		t.Errorf("jalon report: %s", rep.stderr)
 	}
 }

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"golang.org/x/sys/unix"
 )
 
 // TestReportCommand: jalon report prints of a recording what jalon trace prints of the same program, chosen by C expressions over the
@@ -75,5 +77,20 @@ func TestExportCommand(t *testing.T) {
 	}
 	if _, err := os.Stat(file); err == nil {
 		t.Error("a failed export left a file")
+	}
+	for _, file := range []string{"metadata", "jalon/new"} {
+		if r := jalon(t, "export", dir, "--to", "chrome", "-o", filepath.Join(dir, file)); r.status != 2 || !strings.Contains(r.stderr, "in the directory of the trace") {
+			t.Errorf("%s: %d: %s", file, r.status, r.stderr)
+		}
+	}
+	full := filepath.Join(t.TempDir(), "full") // as /dev/full: what is written fails
+	if err := unix.Mknod(full, unix.S_IFCHR|0o600, int(unix.Mkdev(1, 7))); err != nil {
+		t.Skipf("a device cannot be made: %v", err)
+	}
+	if r := jalon(t, "export", dir, "--to", "chrome", "-o", full); r.status != 1 {
+		t.Errorf("%d: %s", r.status, r.stderr)
+	}
+	if _, err := os.Stat(full); err != nil {
+		t.Errorf("a failed export removed a device: %v", err)
 	}
 }

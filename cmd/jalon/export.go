@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"fmt"
 	"os"
+	"path/filepath"
 
 	"github.com/jalon-trace/jalon/internal/export"
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -25,6 +26,9 @@ func (c *exportCmd) Run() error {
 		return err
 	}
 	defer t.Close()
+	if inside(t.Dir, c.Output) {
+		return usageError(c.Output + " is in the directory of the trace, whose files must not be replaced; name another file")
+	}
 	f, err := openfile.Create(c.Output)
 	if err != nil {
 		return err
@@ -34,14 +38,35 @@ func (c *exportCmd) Run() error {
 	if ferr := w.Flush(); err == nil {
 		err = ferr
 	}
-	if ferr := f.Close(); err == nil {
-		err = ferr
-	}
 	if err != nil {
-		_ = os.Remove(c.Output) // a part of it would look like a whole trace
+		_ = openfile.Discard(f) // a part of it would look like a whole trace
+		return fmt.Errorf("writing %s: %w", c.Output, err)
+	}
+	if err := f.Close(); err != nil {
 		return fmt.Errorf("writing %s: %w", c.Output, err)
 	}
 	notes(r)
+	lossNote(r)
 	fmt.Fprintf(stderr, "jalon: %s: %d events\n", c.Output, r.Chosen)
 	return nil
+}
+
+// inside reports whether a file is, or would be, in a directory or below it.
+func inside(dir, name string) bool {
+	top, err := os.Stat(dir)
+	if err != nil {
+		return false
+	}
+	name, err = filepath.Abs(name)
+	if err != nil {
+		return false
+	}
+	for d := filepath.Dir(name); ; d = filepath.Dir(d) {
+		if st, err := os.Stat(d); err == nil && os.SameFile(st, top) {
+			return true
+		}
+		if d == filepath.Dir(d) {
+			return false
+		}
+	}
 }

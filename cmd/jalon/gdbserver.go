@@ -317,12 +317,9 @@ func writeTrace(name string, content func(io.Writer) error) error {
 	if err != nil {
 		return err
 	}
-	err = content(f)
-	if e := f.Close(); err == nil {
-		err = e
+	if err := content(f); err != nil {
+		_ = openfile.Discard(f)
+		return err
 	}
-	if err != nil {
-		_ = os.Remove(name)
-	}
-	return err
+	return f.Close()
 }

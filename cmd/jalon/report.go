@@ -73,6 +73,16 @@ func notes(r *report.Reader) {
 	}
 }
 
+// lossNote says how many hits the trace does not have.
+func lossNote(r *report.Reader) {
+	if n := r.Trace.Lost(); n > 0 {
+		fmt.Fprintf(stderr, "jalon: %d hits of the whole recording are not in it: there was no room in the rings (--buffer)\n", n)
+	}
+	if s := r.Trace.Summary; s != nil && s.Stopped != "" {
+		fmt.Fprintf(stderr, "jalon: the recording ended before the trace: %s\n", s.Stopped)
+	}
+}
+
 // Run prints the report.
 func (c *reportCmd) Run() error {
 	if c.Latency && len(c.Places) == 2 && !isDirectory(c.Dir) && isDirectory(c.Places[1]) {
@@ -91,6 +101,9 @@ func (c *reportCmd) Run() error {
 	}
 	if err == nil {
 		notes(r)
+		if !c.Stat { // which prints it itself
+			lossNote(r)
+		}
 	}
 	return err
 }

@@ -3,7 +3,6 @@ package record
 import (
 	"crypto/rand"
 	"fmt"
-	"os"
 	"sync/atomic"
 	"time"
 
@@ -308,18 +307,28 @@ func (r *Recorder) Finish(sum *ctf.Summary) error {
 		return nil
 	}
 	r.finished = true
+	r.leave()
 	if sum != nil {
 		sum.Events, sum.Lost = r.events.Load(), r.lost.Load()
 	}
 	return r.out.finish(sum)
 }
 
+// leave gives the writer what End has not: after an error, so that it counts the events as not written.
+func (r *Recorder) leave() {
+	for class := range r.streams {
+		for _, s := range r.streams[class] {
+			if s != nil && s.events > 0 {
+				r.put(s)
+			}
+		}
+	}
+}
+
 // Discard ends a recording that has no events, and removes its directory.
 func (r *Recorder) Discard() {
+	r.out.remove = r.events.Load() == 0
 	_ = r.Finish(nil)
-	if r.events.Load() == 0 {
-		_ = os.RemoveAll(r.opt.Dir)
-	}
 }
 
 // Status is how far a recording is.

@@ -14,8 +14,10 @@ import (
 
 // writer writes what a Recorder gives it, on a goroutine of its own, in its order.
 type writer struct {
-	opt  *Options
-	root *os.Root // of the trace
+	opt    *Options
+	parent *os.Root // the directory in which root is
+	root   *os.Root // of the trace
+	remove bool     // nothing stays on disk
 
 	mu      sync.Mutex
 	change  sync.Cond // of list, ended or waiting
@@ -67,17 +69,11 @@ const mostWaiting = 64 << 20
 var ErrFull = errors.New("the disk is full")
 
 func newWriter(opt *Options) (*writer, error) {
-	if err := os.Mkdir(opt.Dir, 0o700); err != nil {
-		if errors.Is(err, os.ErrExist) {
-			return nil, fmt.Errorf("%s is there already: a trace is recorded to a new directory (%w)", opt.Dir, os.ErrExist)
-		}
-		return nil, err
-	}
-	root, err := openOwn(opt.Dir)
+	parent, root, err := makeDirectory(opt.Dir)
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{opt: opt, root: root, done: make(chan struct{}), files: map[string]*output{}}
+	w := &writer{opt: opt, parent: parent, root: root, done: make(chan struct{}), files: map[string]*output{}}
 	w.change.L = &w.mu
 	if opt.Compress {
 		w.squeeze = newCompressor(opt)
@@ -87,28 +83,6 @@ func newWriter(opt *Options) (*writer, error) {
 	}
 	go w.run()
 	return w, nil
-}
-
-// openOwn opens a directory that was just made. In a directory where others may write, another may be there now.
-func openOwn(dir string) (*os.Root, error) {
-	root, err := os.OpenRoot(dir)
-	if err != nil {
-		return nil, err
-	}
-	f, err := root.Open(".")
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	var st unix.Stat_t
-	err = unix.Fstat(int(f.Fd()), &st)
-	_ = f.Close()
-	if err == nil && (st.Uid != uint32(os.Geteuid()) || st.Mode&0o077 != 0) {
-		err = fmt.Errorf("%s was replaced by another user", filepath.Clean(dir))
-	}
-	if err != nil {
-		return nil, errors.Join(err, root.Close())
-	}
-	return root, nil
 }
 
 // beginChunk makes the directory of the next chunk.
@@ -396,5 +370,9 @@ func (w *writer) finish(sum *ctf.Summary) error {
 		_ = w.dir.Close()
 	}
 	_ = w.root.Close()
+	if w.remove {
+		_ = w.parent.RemoveAll(filepath.Base(w.opt.Dir))
+	}
+	_ = w.parent.Close()
 	return err
 }
