@@ -32,7 +32,7 @@ func output(t *testing.T, src string, json bool) string {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
 	defer cancel()
-	if err := m.Loop(ctx, nil); err != nil {
+	if err := m.Loop(ctx, nil, func() {}); err != nil {
 		b.WriteString(err.Error())
 	}
 	m.PrintMaps()
@@ -147,7 +147,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := New(p, Options{Now: time.Now})
-	if err := m.Loop(ctx, nil); err != nil {
+	if err := m.Loop(ctx, nil, func() {}); err != nil {
 		t.Error(err)
 	}
 }
@@ -168,7 +168,7 @@ func FuzzRun(f *testing.F) {
 		m := New(p, Options{Out: &b, Err: &b, Now: time.Now, Boot: func() uint64 { return 1 }, Mono: func() uint64 { return 1 }, System: func(string) ([]byte, error) { return nil, nil }})
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		_ = m.Loop(ctx, nil)
+		_ = m.Loop(ctx, nil, func() {})
 		m.PrintMaps()
 	})
 }
