@@ -62,6 +62,7 @@ func (r *Recording) sink(s *session.Session) drain.Sink {
 // RecordStatus is how far a recording is.
 type RecordStatus struct {
 	Events, Lost uint64
+	Overwritten  bool // the program has overwritten counts of losses: there may be more
 	Bytes        int64
 	Parts        int
 }
@@ -69,7 +70,7 @@ type RecordStatus struct {
 // Status returns how far the recording is. Any goroutine may call it.
 func (r *Recording) Status() RecordStatus {
 	st := r.r.Status()
-	return RecordStatus{Events: st.Events, Lost: st.Lost, Bytes: st.Bytes, Parts: st.Chunks}
+	return RecordStatus{Events: st.Events, Lost: st.Lost, Overwritten: st.Overwritten, Bytes: st.Bytes, Parts: st.Chunks}
 }
 
 // Discard removes the directory of a recording whose trace has not begun.
@@ -84,7 +85,7 @@ func (r *Recording) Finish(res *Result) error {
 			s := &res.Sites[i]
 			sum.Sites = append(sum.Sites, ctf.SiteCount{
 				Place: s.Site.Place, Function: s.Site.Function, PC: s.Site.PC, Recorded: s.Recorded, Lost: s.Lost,
-				False: s.False, Faults: s.Faults, Missed: s.Missed, Replaced: s.Replaced,
+				False: s.False, Faults: s.Faults, Missed: s.Missed, Replaced: s.Replaced, Overwritten: s.Overwritten,
 			})
 		}
 	}

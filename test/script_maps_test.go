@@ -1,6 +1,9 @@
 package test
 
 import (
+	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -43,5 +46,32 @@ func TestDo(t *testing.T) {
 		if ok := r.status == c.status || c.status != 0 && r.status != 0; !ok || !strings.Contains(r.stdout+r.stderr, c.want) {
 			t.Errorf("%s: status %d\n%s%s\nwant %s", c.args, r.status, r.stdout, r.stderr, c.want)
 		}
+	}
+}
+
+// TestDoReplaced: --do with a process whose program was replaced by another file, as by an upgrade.
+func TestDoReplaced(t *testing.T) {
+	prog := filepath.Join(t.TempDir(), "checked")
+	text, err := os.ReadFile(compile(t, "gcc", "checked.c", "-g", "-pthread"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(prog, text, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	x := startChecked(t, prog, 1)
+	if err := os.Remove(prog); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(prog, []byte("#!/bin/sh\n"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	r := jalon(t, "trace", "-q", "round_of", "--do", `@ = count(); printf("%s\n", func); exit();`, "-p", fmt.Sprint(x.Cmd.Process.Pid))
+	if r.status != 0 || !strings.HasPrefix(r.stdout, "round_of\n") {
+		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	}
+	x.goesOn("at the end")
+	if r := jalon(t, "trace", "round_of", "--do", "@ = count()", "-p", "4194304"); r.status != 1 || !strings.Contains(r.stderr, "there is no such process") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
 	}
 }

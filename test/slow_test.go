@@ -89,6 +89,12 @@ func TestSlowSites(t *testing.T) {
 			t.Errorf("%+v: %s", r.sum, r.stderr)
 		}
 	})
+	t.Run("maps", func(t *testing.T) {
+		r := jalon(t, "trace", at, "--do", "@[n] = n; @sum = sum(n);", "--", prog, "12")
+		if r.status != 0 || !strings.Contains(r.stdout, "@[11]: 11") || !strings.Contains(r.stdout, "@sum: 66") || !strings.Contains(r.stderr, warning) || !strings.Contains(r.stderr, "maps") {
+			t.Errorf("status %d: %s%s", r.status, r.stdout, r.stderr)
+		}
+	})
 	t.Run("list", func(t *testing.T) {
 		r := jalon(t, "list", "--tactics", prog+"@slow.c")
 		if !strings.Contains(r.stdout, "uprobe, or int3 if the kernel engine") {

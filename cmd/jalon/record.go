@@ -158,7 +158,10 @@ func (c *recordCmd) showStatus(rec *jalon.Recording) (stop func()) {
 }
 
 func lossText(st *jalon.RecordStatus) string {
-	if st.Lost == 0 {
+	switch {
+	case st.Overwritten:
+		return fmt.Sprintf(", %d lost or more: the program has overwritten the count", st.Lost)
+	case st.Lost == 0:
 		return ""
 	}
 	return fmt.Sprintf(", %d lost", st.Lost)

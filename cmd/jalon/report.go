@@ -78,6 +78,9 @@ func lossNote(r *report.Reader) {
 	if n := r.Trace.Lost(); n > 0 {
 		fmt.Fprintf(stderr, "jalon: %d hits of the whole recording are not in it: there was no room in the rings (--buffer)\n", n)
 	}
+	if s := r.Trace.Summary; s != nil && s.Overwritten {
+		fmt.Fprintln(stderr, "jalon: there may be more of them: the program has overwritten the counts")
+	}
 	if s := r.Trace.Summary; s != nil && s.Stopped != "" {
 		fmt.Fprintf(stderr, "jalon: the recording ended before the trace: %s\n", s.Stopped)
 	}

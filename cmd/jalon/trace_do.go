@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/image"
 )
 
 // scripted are the places that scripts write as jalon does.
@@ -78,7 +78,11 @@ func (c *traceCmd) programFile() (string, error) {
 		}
 		return filepath.Abs(path)
 	case c.Pid != 0:
-		return os.Readlink(fmt.Sprintf("/proc/%d/exe", c.Pid))
+		path := image.ProgramFile(c.Pid)
+		if path == "" {
+			return "", fmt.Errorf("the program of process %d: there is no such process, or it may not be traced", c.Pid)
+		}
+		return path, nil
 	}
 	return "", nil
 }

@@ -48,10 +48,12 @@ type Summary struct {
 	Duration time.Duration `json:"duration_ns"`
 	Events   uint64        `json:"events"`
 	Lost     uint64        `json:"lost"`
-	Bytes    uint64        `json:"bytes"`
-	Removed  uint64        `json:"removed_chunks,omitempty"`
-	Stopped  string        `json:"stopped,omitempty"` // why recording ended before the trace
-	Sites    []SiteCount   `json:"sites"`
+	// Overwritten: the program has overwritten counts of losses, so that there may be more.
+	Overwritten bool        `json:"overwritten,omitempty"`
+	Bytes       uint64      `json:"bytes"`
+	Removed     uint64      `json:"removed_chunks,omitempty"`
+	Stopped     string      `json:"stopped,omitempty"` // why recording ended before the trace
+	Sites       []SiteCount `json:"sites"`
 }
 
 // SiteCount has the counts of a site.
@@ -65,6 +67,8 @@ type SiteCount struct {
 	Faults   uint64 `json:"faults,omitempty"`
 	Missed   uint64 `json:"missed,omitempty"`
 	Replaced uint64 `json:"replaced,omitempty"`
+	// Overwritten: the program has overwritten the counts but Recorded, which are 0.
+	Overwritten bool `json:"overwritten,omitempty"`
 }
 
 // schemasJSON is jalon/schemas.json: a file of package event for each class.

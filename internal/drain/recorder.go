@@ -24,6 +24,8 @@ type RingState struct {
 	CPU    int
 	Pid    int    // of the process; 0 for the kernel engine
 	Lost   uint64 // hits that have found it full so far
+	// Overwritten: the program has overwritten that count, so that there may be more.
+	Overwritten bool
 }
 
 // record passes the records of d.buf, which have just been read from a ring, to the recorder.
@@ -49,7 +51,9 @@ func (d *Drain) record(src *Source, cpu int) error {
 }
 
 func (src *Source) ringState(cpu int) RingState {
-	return RingState{Kernel: src.Kernel, Ring: cpu, CPU: src.mem.CPU(cpu), Pid: src.decoder.Pid, Lost: src.mem.Dropped(cpu)}
+	x := RingState{Kernel: src.Kernel, Ring: cpu, CPU: src.mem.CPU(cpu), Pid: src.decoder.Pid}
+	x.Lost, x.Overwritten = src.counters.Dropped(cpu)
+	return x
 }
 
 // recordLosses passes the final counts of hits that found the rings full.

@@ -15,6 +15,13 @@ type Counters struct {
 	mem   *ring.Shared
 	since time.Time
 	sites []siteCounts // by site id
+	rings []ringCount  // by ring
+}
+
+// ringCount is how many hits have found a ring full.
+type ringCount struct {
+	lost        uint64
+	overwritten bool
 }
 
 // siteCounts has the last values of a site's counters.
@@ -31,9 +38,27 @@ func NewCounters(mem *ring.Shared) *Counters {
 	return &Counters{mem: mem, since: time.Now(), sites: make([]siteCounts, mem.Sites())}
 }
 
+// Dropped is how many hits have found a ring full, and whether the program has overwritten that count: it is then the last that was
+// possible.
+func (c *Counters) Dropped(ring int) (lost uint64, overwritten bool) {
+	for len(c.rings) <= ring {
+		c.rings = append(c.rings, ringCount{})
+	}
+	x, now := &c.rings[ring], c.mem.Dropped(ring)
+	if now < x.lost || now > c.mostHits() {
+		x.overwritten = true
+	} else {
+		x.lost = now
+	}
+	return x.lost, x.overwritten
+}
+
+// mostHits is how many hits a CPU can have had.
+func (c *Counters) mostHits() uint64 { return uint64(time.Since(c.since)+time.Second) * maxRate }
+
 // Sample reads the counters of the sites of schemas (by site id; nil entries are skipped).
 func (c *Counters) Sample(schemas []*Schema) {
-	perCPU := uint64(time.Since(c.since)+time.Second) * maxRate
+	perCPU := c.mostHits()
 	for id, schema := range schemas {
 		if schema == nil || id >= len(c.sites) {
 			continue

@@ -1,6 +1,7 @@
 package event
 
 import (
+	"encoding/binary"
 	"testing"
 	"time"
 
@@ -52,6 +53,45 @@ func TestCounters(t *testing.T) {
 		if !x.Overwritten || x.False+x.Faults+x.Lost != 0 {
 			t.Errorf("%+v", x)
 		}
+	}
+}
+
+// TestDropped: the count of a ring's losses that falls, or exceeds the possible number of hits, stays at its last possible value and is
+// marked.
+func TestDropped(t *testing.T) {
+	g, err := ring.NewGeometry(2, 8192, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("dropped", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(fd)
+	if err := ring.Prepare(fd, g); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ring.Map(fd, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c := NewCounters(s)
+	for _, step := range []struct {
+		value, want uint64
+		overwritten bool
+	}{{0, 0, false}, {70, 70, false}, {1 << 62, 70, true}, {80, 80, true}, {3, 80, true}} {
+		var b [8]byte
+		binary.LittleEndian.PutUint64(b[:], step.value)
+		if _, err := unix.Pwrite(fd, b[:], int64(fileOffset(g, g.RingOffset(1)+ring.RingDropped))); err != nil {
+			t.Fatal(err)
+		}
+		if n, overwritten := c.Dropped(1); n != step.want || overwritten != step.overwritten {
+			t.Errorf("%d: %d %v, want %d %v", step.value, n, overwritten, step.want, step.overwritten)
+		}
+	}
+	if n, overwritten := c.Dropped(0); n != 0 || overwritten {
+		t.Errorf("the other ring: %d %v", n, overwritten)
 	}
 }
 

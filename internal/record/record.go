@@ -65,12 +65,13 @@ type Recorder struct {
 	threads map[int]threadName
 	last    threadName // that was written or found last
 
-	flushed  time.Time
-	begun    time.Time // of the chunk
-	chunk    int
-	events   atomic.Uint64
-	lost     atomic.Uint64
-	finished bool
+	flushed   time.Time
+	begun     time.Time // of the chunk
+	chunk     int
+	events    atomic.Uint64
+	lost      atomic.Uint64
+	falsified atomic.Bool // the program has overwritten counts of losses
+	finished  bool
 }
 
 // stream is the stream of a ring.
@@ -153,6 +154,9 @@ func (r *Recorder) Ring(x drain.RingState) error {
 	if x.Lost > s.lost {
 		r.lost.Add(x.Lost - s.lost)
 		s.lost = x.Lost
+	}
+	if x.Overwritten {
+		r.falsified.Store(true)
 	}
 	r.now = s
 	return r.out.err()
@@ -309,7 +313,7 @@ func (r *Recorder) Finish(sum *ctf.Summary) error {
 	r.finished = true
 	r.leave()
 	if sum != nil {
-		sum.Events, sum.Lost = r.events.Load(), r.lost.Load()
+		sum.Events, sum.Lost, sum.Overwritten = r.events.Load(), r.lost.Load(), r.falsified.Load()
 	}
 	return r.out.finish(sum)
 }
@@ -334,6 +338,7 @@ func (r *Recorder) Discard() {
 // Status is how far a recording is.
 type Status struct {
 	Events, Lost uint64 // events that could not be written are not counted
+	Overwritten  bool   // the program has overwritten counts of losses: there may be more
 	Bytes        int64  // that were written
 	Waiting      int64  // bytes that wait to be written
 	Chunks       int
@@ -342,6 +347,6 @@ type Status struct {
 // Status returns how far the recording is. Any goroutine may call it.
 func (r *Recorder) Status() Status {
 	st := r.out.status()
-	st.Events, st.Lost = r.events.Load()-r.out.missing(), r.lost.Load()
+	st.Events, st.Lost, st.Overwritten = r.events.Load()-r.out.missing(), r.lost.Load(), r.falsified.Load()
 	return st
 }

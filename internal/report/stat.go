@@ -25,7 +25,7 @@ type Stat struct {
 	Other uint64 `json:"other_threads,omitempty"`
 }
 
-// PlaceStat has the counts of a place in a function. Those that are nil are not known: jalon was killed, or the report does not have the
+// PlaceStat has the counts of a place in a function. Those that are nil are not known: jalon was killed, the program has overwritten them, or the report does not have the
 // whole trace.
 type PlaceStat struct {
 	Place    string  `json:"place"`
@@ -36,6 +36,7 @@ type PlaceStat struct {
 	Rate     float64 `json:"rate"` // events of a second
 	First    int64   `json:"first"`
 	Last     int64   `json:"last"`
+	unknown  bool    // the program has overwritten counts
 }
 
 // ThreadStat has the counts of a thread, by the index of a place.
@@ -134,6 +135,13 @@ func (s *Stat) summary(r *Reader, names map[[2]string]int) {
 			s.Places = append(s.Places, &PlaceStat{Place: x.Place, Function: x.Function})
 		}
 		p := s.Places[n]
+		if x.Overwritten {
+			p.unknown = true
+		}
+		if p.unknown {
+			p.Lost, p.Hits = nil, nil
+			continue
+		}
 		if p.Lost == nil {
 			p.Lost, p.Hits = new(uint64), new(uint64)
 		}

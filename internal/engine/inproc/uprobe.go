@@ -36,8 +36,12 @@ type uprober struct {
 func (u *uprober) replaceTraps(plans []*placed) []*placed {
 	var list []*site
 	for _, p := range plans {
-		if u.mayReplaceTrap(p) {
+		switch why := u.keepsTrap(p); why {
+		case "":
 			list = append(list, p.sites...)
+		case notSlow:
+		default:
+			u.slow = append(u.slow, why)
 		}
 	}
 	if len(list) == 0 {
@@ -51,7 +55,7 @@ func (u *uprober) replaceTraps(plans []*placed) []*placed {
 	}
 	var kept []*placed
 	for _, p := range plans {
-		if !u.mayReplaceTrap(p) {
+		if u.keepsTrap(p) != "" {
 			kept = append(kept, p)
 			continue
 		}
@@ -73,16 +77,23 @@ func (u *uprober) replaceTraps(plans []*placed) []*placed {
 	return kept
 }
 
-func (u *uprober) mayReplaceTrap(p *placed) bool {
+// notSlow is the result of keepsTrap for a plan that has no int3, or one that the user wants.
+const notSlow = "not slow"
+
+// keepsTrap returns why an int3 cannot become a uprobe; "" if it can.
+func (u *uprober) keepsTrap(p *placed) string {
 	if p.plan.Tactic != patch.Trapping || u.opt.Avoid != 0 || u.opt.Uprobes == nil {
-		return false
+		return notSlow
 	}
 	for _, x := range p.sites {
-		if x.noUprobe || onlyHere(x.IR) {
-			return false
+		switch {
+		case x.noUprobe:
+			return "the kernel accepts none there any more"
+		case onlyHere(x.IR):
+			return "maps and the values of entries ($elapsed, @entry) are in the process"
 		}
 	}
-	return true
+	return ""
 }
 
 // stopCost is the printed cost of a hit at an int3: measured on bare metal, and on machines with slow traps

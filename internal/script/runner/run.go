@@ -142,9 +142,13 @@ func programOf(opt Options) string {
 	if opt.Pid == 0 {
 		return ""
 	}
-	path, err := os.Readlink(fmt.Sprintf("/proc/%d/exe", opt.Pid))
+	link := fmt.Sprintf("/proc/%d/exe", opt.Pid)
+	path, err := os.Readlink(link)
 	if err != nil {
 		return ""
+	}
+	if !openfile.Same(path, link) {
+		return link // the file was replaced or removed
 	}
 	return path
 }
