@@ -344,9 +344,6 @@ func (d *Drain) finish(late func() bool) error {
 	if err := d.sample(); err != nil {
 		return err
 	}
-	if err := d.snapshot(true, d.count); err != nil {
-		return err
-	}
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
 			if src.mem.Overwrites() {
@@ -362,6 +359,10 @@ func (d *Drain) finish(late func() bool) error {
 				return err
 			}
 		}
+	}
+	// The other rings have been read before: a snapshot shows all that waits.
+	if err := d.snapshot(true, d.count); err != nil {
+		return err
 	}
 	if err := d.clock.Refresh(); err != nil {
 		return err

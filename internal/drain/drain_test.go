@@ -140,6 +140,35 @@ func TestDrainRings(t *testing.T) {
 	}
 }
 
+// TestFinishOrder: at the end, records that wait for their order are shown behind older ones that are still in
+// other rings.
+func TestFinishOrder(t *testing.T) {
+	const size = 40
+	r := newRings(t, size)
+	r.drain.merger.Slack = 1 << 62 // nothing is shown before the end, however slow the machine is
+	last, n := int64(0), 0
+	r.give = func(ev *event.Event) {
+		if n++; ev.TimeNS < last {
+			t.Errorf("record %d has the time %d, and comes behind one with %d", n, ev.TimeNS, last)
+		}
+		last = ev.TimeNS
+	}
+	from := event.TSC()
+	r.tsc = from + 1<<20
+	r.fill(4, size)
+	if _, err := r.drain.Poll(); err != nil || n != 0 {
+		t.Fatalf("%d records were shown: %v", n, err)
+	}
+	r.tsc = from
+	r.fill(4, size)
+	if err := r.drain.Finish(nil); err != nil {
+		t.Fatal(err)
+	}
+	if late := r.drain.Late(); n != 8 || late != 0 {
+		t.Errorf("%d records of 8 were shown, %d of them late", n, late)
+	}
+}
+
 // TestDrainBacklog: when reading pauses because too many records wait for their order, the oldest are shown
 // and reading continues. This also holds if every pass over the rings found an uncommitted record in some
 // of them.

@@ -17,6 +17,9 @@ func (d *Drain) Snapshot() error {
 	if err := d.sample(); err != nil {
 		return err
 	}
+	if _, err := d.readAll(); err != nil { // the other rings have older records
+		return err
+	}
 	if err := d.snapshot(false, d.showAll); err != nil && !errors.Is(err, ErrEnough) {
 		return err
 	}
@@ -32,7 +35,7 @@ type overwritten struct {
 }
 
 // snapshot copies what the rings have, and then shows it in the order of time: the ring is read on that is known to the earliest
-// time. So little waits in memory, beside the copy.
+// time. So little waits in memory, beside the copy. Records of other rings that have been read are shown too.
 func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 	rings, err := d.copyRings(final)
 	if err != nil {
