@@ -25,6 +25,7 @@ func (lo *locations) variable(d die) *debuginfo.Variable {
 	v := &debuginfo.Variable{Name: d.name(), Type: lo.m.typeOf(d)}
 	v.File, v.Line = d.declared()
 	v.Loc = lo.atCall(d, lo.location(d, v.Type))
+	lo.m.inThread(v, d.u)
 	lo.countAtRunTime(d, v)
 	return v
 }
