@@ -73,6 +73,8 @@ type Drain struct {
 	unshown uint64
 	buf     []byte
 	ev      event.Event
+	batch   event.Batch
+	passed  bool // there are passcounts
 }
 
 // Source has the rings of one engine.
@@ -168,6 +170,7 @@ func (d *Drain) AddSchema(src *Source, s *event.Schema, p *Pass) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	src.passes[s.SiteID] = p
+	d.passed = d.passed || p != nil
 	src.decoder.Schemas[s.SiteID] = s
 	src.reader.SetSize(s.SiteID, s.RecordSize)
 	src.reader.SetShort(s.SiteID, s.ShortSize)
@@ -262,29 +265,42 @@ func (d *Drain) readAll() (more bool, err error) {
 		}
 		src := d.sourceOf(n)
 		now := d.known(src)
-		var state ring.State
-		if state, err = d.read(src, n-src.first); err != nil {
+		state, size, err := d.read(src, n-src.first)
+		if err != nil {
 			return more, err
 		}
 		d.merger.Looked(n, state, now)
-		more = more || len(d.buf) > src.mem.RingSize()/8
+		more = more || size > src.mem.RingSize()/8
 	}
 	return more, nil
 }
 
-// read passes the records of a ring to the merger.
-func (d *Drain) read(src *Source, cpu int) (state ring.State, err error) {
+// read passes the records of a ring to the merger or the recorder. size is that of the records.
+func (d *Drain) read(src *Source, cpu int) (state ring.State, size int, err error) {
 	defer src.mem.Guard(&err)()
-	start := event.TSC()
-	d.buf, state = src.reader.Drain(cpu, d.buf[:0])
-	state = d.skipLeft(src, cpu, state)
-	src.noteBlocked(cpu, state, len(d.buf))
-	err = d.take(src, cpu)
+	start, part := event.TSC(), uint64(src.mem.RingSize())
+	if d.recorder != nil {
+		part = recordedPart
+	}
+	for more := true; more && size < src.mem.RingSize(); {
+		if d.buf, state, more = src.reader.DrainPart(cpu, d.buf[:0], part); !more {
+			state = d.skipLeft(src, cpu, state)
+		}
+		size += len(d.buf)
+		src.noteBlocked(cpu, state, len(d.buf))
+		if err = d.take(src, cpu); err != nil {
+			return state, size, err
+		}
+		more = more && !d.recorder.Full()
+	}
 	if src.visits != nil && state == ring.Empty {
 		src.visits.empty[cpu] = start
 	}
-	return state, err
+	return state, size, nil
 }
+
+// recordedPart is how much of a ring is read before it is recorded: so little stays in the processor's cache.
+const recordedPart = 128 << 10
 
 // readLast reads a ring after its last writer has ended.
 func (d *Drain) readLast(src *Source, cpu int) (err error) {

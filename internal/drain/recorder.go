@@ -13,6 +13,9 @@ type Recorder interface {
 	Sink
 	// Ring says which ring the next events are from.
 	Ring(r RingState) error
+	// Batch takes the first records of a batch, as many as it can take without an Event for each, and counts them by their site. It
+	// returns their number and size; the next one, if any, goes to Event.
+	Batch(b *event.Batch, counts []uint64) (n, size int, err error)
 	// Full reports whether it should not be given more events now. They stay in the rings.
 	Full() bool
 }
@@ -37,6 +40,13 @@ func (d *Drain) record(src *Source, cpu int) error {
 		return err
 	}
 	for data := d.buf; len(data) >= ring.RecHeader; {
+		size, err := d.recordBatch(src, data)
+		if err != nil {
+			return err
+		}
+		if data = data[size:]; len(data) < ring.RecHeader {
+			break
+		}
 		n := int(binary.LittleEndian.Uint32(data[ring.RecSize:]))
 		if n < ring.RecHeader || n > len(data) {
 			break
@@ -48,6 +58,26 @@ func (d *Drain) record(src *Source, cpu int) error {
 		data = data[n:]
 	}
 	return nil
+}
+
+// recordBatch passes the first records that need no Event each to the recorder, and returns their size. An event of a thread whose name
+// has not been read is not among them.
+func (d *Drain) recordBatch(src *Source, data []byte) (size int, err error) {
+	if src.Kernel || d.Max > 0 || d.passed || d.unshown > 0 || d.ending && d.late != nil && d.late() {
+		return 0, nil
+	}
+	for size < len(data) {
+		b := &d.batch
+		if !src.decoder.Batch(data[size:], b) || d.noted[b.Tid&15] != (named{b.Tid, b.Comm}) {
+			return size, nil
+		}
+		n, done, err := d.recorder.Batch(b, src.recorded)
+		d.shown += uint64(n)
+		if size += done; err != nil || done == 0 {
+			return size, err
+		}
+	}
+	return size, nil
 }
 
 func (src *Source) ringState(cpu int) RingState {

@@ -248,6 +248,21 @@ func (c *Clock) segment(tsc uint64) segment {
 	return segment{a.tsc, b.tsc, a.ns, b.ns, a.rate}
 }
 
+// ahead returns the segment from the last sample to now, if it has the stamp. The next sample is consistent with all of it, as it is
+// with a stamp that Mono has converted.
+func (c *Clock) ahead(tsc uint64) segment {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	last, now := &c.nodes[len(c.nodes)-1], c.now()
+	if tsc <= last.tsc || tsc > now {
+		return segment{}
+	}
+	if now > c.seen {
+		c.seen, c.seenNS = now, saturate(last.ns, float64(now-last.tsc)*last.rate)
+	}
+	return segment{last.tsc, c.seen + 1, last.ns, c.seenNS, last.rate}
+}
+
 // saturate adds with saturation, because stamps may come from a damaged record.
 func saturate(ns int64, delta float64) int64 {
 	sum := float64(ns) + delta

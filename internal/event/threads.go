@@ -251,6 +251,12 @@ func (t *Threads) lookup(c *lookups, tp, tsc uint64) (Thread, bool) {
 	return t.Lookup(tp, tsc)
 }
 
+// period returns what the last lookup has found of a thread pointer: the stamps from which and to which its thread had it.
+func (c *lookups) period(tp uint64) (from, to uint64, ok bool) {
+	l := &c.list[tp*0x9e3779b97f4a7c15>>(64-lookupBits)]
+	return l.from, l.to, l.tp == tp && l.Tid != 0
+}
+
 // Forget removes the threads that ended before tsc, except the last owner of each thread pointer.
 func (t *Threads) Forget(tsc uint64) {
 	t.mu.Lock()

@@ -59,6 +59,7 @@ type Recorder struct {
 	changed bool // there are schemas that the metadata does not have
 	large   bool
 	streams [2][]*stream // by class and ring
+	lanes   ctf.Lanes    // of the engine in the process
 	now     *stream      // of the events that come
 	state   *ctf.Stream
 	stacks  stacks
@@ -88,8 +89,7 @@ type stream struct {
 // site is a site with events.
 type site struct {
 	*ctf.Site
-	schema   *event.Schema // as the trace has it
-	recorded uint64
+	schema *event.Schema // as the trace has it
 }
 
 // threadName is the name that a thread has at present.
@@ -184,10 +184,7 @@ func (r *Recorder) Event(ev *event.Event) error {
 			return err
 		}
 	}
-	if r.last.tid != ev.Tid || r.last.name != ev.Comm || r.last.pid != ev.Pid {
-		r.thread(ev)
-	}
-	x.recorded++
+	r.thread(threadName{ev.Tid, ev.Pid, ev.Comm}, ev.TimeNS)
 	r.events.Add(1)
 	r.stacks.ev = ev
 	s := r.now
@@ -210,18 +207,39 @@ func (r *Recorder) addSite(s *event.Schema) (*site, error) {
 	}
 	r.schemas[r.now.class] = append(r.schemas[r.now.class], &own)
 	r.sites[s], r.changed = &site{Site: x, schema: &own}, true
+	if r.now.class == ctf.Process {
+		r.lanes.Set(s, x)
+	}
 	return r.sites[s], nil
 }
 
-// thread notes the name of an event's thread.
-func (r *Recorder) thread(ev *event.Event) {
-	n := threadName{ev.Tid, ev.Pid, ev.Comm}
+// Batch implements drain.Recorder.
+func (r *Recorder) Batch(b *event.Batch, counts []uint64) (n, size int, err error) {
+	s := r.now
+	n, size = s.Plain(b, r.lanes, counts)
+	if n == 0 {
+		return 0, 0, nil
+	}
+	r.thread(threadName{b.Tid, b.Pid, b.Comm}, s.Last())
+	s.events += uint64(n)
+	r.events.Add(uint64(n))
+	if s.Full() {
+		err = r.take(s)
+	}
+	return n, size, err
+}
+
+// thread notes the name of a thread that has an event at a time.
+func (r *Recorder) thread(n threadName, at int64) {
+	if r.last == n {
+		return
+	}
 	r.last = n
 	if old, ok := r.threads[n.tid]; ok && old == n {
 		return
 	}
 	r.threads[n.tid] = n
-	r.state.Thread(event.Monotonic(), ctf.Thread{Since: ev.TimeNS, Pid: n.pid, Tid: n.tid, Name: n.name})
+	r.state.Thread(event.Monotonic(), ctf.Thread{Since: at, Pid: n.pid, Tid: n.tid, Name: n.name})
 }
 
 // take passes the packet of a stream to the writer, behind what it refers to.

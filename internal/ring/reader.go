@@ -123,14 +123,21 @@ func (r *Reader) Stats() Stats {
 // It reads only room that was reserved when it began, and publishes its progress once. Following the writers
 // more closely would cost them a cache miss for every record.
 func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
+	dst, state, _ := r.DrainPart(cpu, dst, r.rings[cpu].size)
+	return dst, state
+}
+
+// DrainPart is Drain that reads no further than to the end of the sub-buffer in which it has read part bytes. more: it has not read
+// all that was reserved, for this reason; the state is then Pending.
+func (r *Reader) DrainPart(cpu int, dst []byte, part uint64) (_ []byte, state State, more bool) {
 	rr := &r.rings[cpu]
 	limit := rr.end() - rr.pos
 	if limit > rr.size || limit&7 != 0 {
-		return dst, rr.resync()
+		return dst, rr.resync(), false
 	}
 	n, before := uint64(0), len(dst)
 	var size uint64
-	for n < limit {
+	for n < limit && n < part {
 		if size, dst = r.run(rr, rr.pos+n, limit-n, dst); size == 0 {
 			size, dst = r.read(rr, rr.pos+n, limit-n, dst)
 		}
@@ -146,11 +153,11 @@ func (r *Reader) Drain(cpu int, dst []byte) ([]byte, State) {
 	}
 	switch {
 	case n == limit:
-		return dst, Empty
+		return dst, Empty, false
 	case size == damaged:
-		return dst, rr.resync()
+		return dst, rr.resync(), false
 	}
-	return dst, Pending
+	return dst, Pending, n >= part
 }
 
 // end is the position up to which writers have reserved.

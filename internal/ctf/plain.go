@@ -1,0 +1,66 @@
+package ctf
+
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ring"
+)
+
+// Lane is a site whose payload is bytes of each record: most of the work for an event is its copy.
+type Lane struct {
+	schema   *event.Schema // as the rings have it
+	size     uint32        // of a record; 0: not such a site
+	id       uint32
+	from, to int
+}
+
+// Lanes are the sites of a class of streams by their number in the rings.
+type Lanes []Lane
+
+// Set makes the lane of a site whose records have this schema in the rings. A site that has none keeps an empty one.
+func (l *Lanes) Set(s *event.Schema, x *Site) {
+	for uint64(len(*l)) <= uint64(s.SiteID) {
+		*l = append(*l, Lane{})
+	}
+	p := x.plan
+	lane := Lane{schema: s}
+	if p.plain && s.Elapsed == nil && s.ShortSize == 0 && s.StackNumber == 0 && s.RecordSize >= ring.RecHeader && p.from+p.size <= s.RecordSize {
+		lane.size, lane.id, lane.from, lane.to = uint32(s.RecordSize), p.schema.SiteID, p.from, p.from+p.size
+	}
+	(*l)[s.SiteID] = lane
+}
+
+// Plain adds the records of a batch up to the first that is not of it or of no lane, or until the packet is full. It counts them by their site in the rings and returns
+// their number and size.
+func (s *Stream) Plain(b *event.Batch, lanes Lanes, counts []uint64) (n, size int) {
+	data := b.Data
+	for len(data) >= ring.RecHeader {
+		head := binary.LittleEndian.Uint64(data)
+		site := head>>32 - 1
+		if site >= uint64(len(lanes)) || site >= uint64(len(b.Schemas)) {
+			break
+		}
+		l := &lanes[site]
+		stamp := binary.LittleEndian.Uint64(data[ring.RecTSC:])
+		if uint32(head) != l.size || l.size == 0 || l.schema != b.Schemas[site] || uint64(l.size) > uint64(len(data)) ||
+			!b.Holds(stamp, binary.LittleEndian.Uint64(data[ring.RecThread:])) {
+			break
+		}
+		buf := s.head(l.id, uint64(b.TimeNS(stamp)))
+		buf = binary.LittleEndian.AppendUint32(buf, uint32(b.Tid))
+		if l.to-l.from == 8 {
+			buf = binary.LittleEndian.AppendUint64(buf, binary.LittleEndian.Uint64(data[l.from:]))
+		} else {
+			buf = append(buf, data[l.from:l.to]...)
+		}
+		s.buf = buf
+		counts[site]++
+		data = data[l.size:]
+		n++
+		if len(buf) >= fullPacket {
+			break
+		}
+	}
+	return n, len(b.Data) - len(data)
+}
