@@ -58,7 +58,11 @@ type Options struct {
 	Clock  Clock // where the times of hits in the process come from
 	// Overwrite keeps the newest events: where a ring is full, the oldest of its parts is overwritten. Events are shown by
 	// [Trace.Snapshot] and at the end. It is for places in the process, with a clock, and needs InProcess.
-	Overwrite   bool
+	Overwrite bool
+	// Wait is how long a hit in the process may wait for room in a full ring, counted from when the ring was last read: the program
+	// becomes as slow as the output, and no event is lost while the output goes on. 0: hits without room are lost at once. The kernel
+	// engine's hits never wait. It needs the TSC clock.
+	Wait        time.Duration
 	StringLimit int // bytes taken of a string; 0: 200
 	Elements    int // elements taken of p@n if n is known only at the hit; 0: 200
 	// StackFrames is how many frames of a program $bt follows at the hit; 0: 64. -1: it takes a copy of the
@@ -147,8 +151,19 @@ func orDefault(n, def int) int {
 	return n
 }
 
+// maxWait is the longest Options.Wait.
+const maxWait = time.Hour
+
 // checkOverwrite refuses what cannot be together with Overwrite.
 func (o *Options) checkOverwrite() error {
+	switch {
+	case o.Wait < 0 || o.Wait > maxWait:
+		return fmt.Errorf("hits may wait for room for at most %v", maxWait)
+	case o.Wait > 0 && o.Overwrite:
+		return errors.New("where the oldest events are overwritten no hit waits for room")
+	case o.Wait > 0 && o.Clock != TSC:
+		return errors.New("hits can wait for room only with the clock tsc")
+	}
 	if !o.Overwrite {
 		return nil
 	}
@@ -186,7 +201,7 @@ func (o *Options) session() (session.Options, error) {
 		}
 	}
 	opt := session.Options{
-		Tracepoints: tps, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite,
+		Tracepoints: tps, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite, Wait: o.Wait,
 		BufferSize: orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
 		StackFrames:   max(0, orDefault(o.StackFrames, defaultFrames)),

@@ -59,6 +59,8 @@ type Result struct {
 	Printed                               uint64 // events that the output has taken
 	// TornParts counts the parts of rings that could not be read with Options.Overwrite: threads were writing to them.
 	TornParts uint64
+	// Waits counts the times that hits have waited for room in a ring, with Options.Wait.
+	Waits uint64
 
 	Pause, LongestPause time.Duration // time for which the program was stopped
 	Pauses              int
@@ -88,7 +90,7 @@ func newResult(res *session.Result) *Result {
 	sum := &res.Summary
 	r := &Result{
 		Armed: res.Sites, ToArmed: res.Armed, Time: sum.Duration,
-		Torn: sum.Torn, TornParts: sum.TornParts, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown, Printed: sum.Printed,
+		Torn: sum.Torn, TornParts: sum.TornParts, Waits: sum.Waits, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown, Printed: sum.Printed,
 		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
 		summary: *sum, maps: res.Maps,

@@ -44,6 +44,7 @@ type tracingFlags struct {
 	Quiet    bool          `short:"q" help:"No summary, no warnings"`
 	Verbose  bool          `short:"v" help:"Report the steps"`
 	JSONSum  bool          `name:"summary-json" help:"Summary as one line of JSON on standard error"`
+	OnFull   string        `name:"on-full" default:"drop" placeholder:"WHAT" help:"What becomes of a hit in a program whose buffer is full: it is lost and counted (drop); it replaces the oldest events (overwrite); it waits until there is room, for as long as jalon reads the buffer (wait, or wait:TIME): no longer than TIME, 1s, behind the last time when something was read. Hits in the kernel never wait"`
 	Clock    string        `enum:"tsc,coarse,none" default:"tsc" help:"Where the times of hits in the process come from: the time stamp counter, which is most of what a record costs; a page that jalon writes the time to every millisecond (coarse: times are too early by up to what the summary reports); no times (none)"`
 
 	lists []placeLists // each place with the lists of -c behind it
@@ -234,7 +235,13 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	if err != nil {
 		return jalon.Options{}, fmt.Errorf("--stack: %w", err)
 	}
+	wait, overwrite, err := parseOnFull(c.OnFull)
+	if err != nil {
+		return jalon.Options{}, err
+	}
+	c.Overwrite = c.Overwrite || overwrite
 	opt := jalon.Options{
+		Wait:        wait,
 		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: stack.frames, StackLimit: stack.bytes, FramePointers: stack.pointers,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
 		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
@@ -257,6 +264,27 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 		opt.Debug.Code = show
 	}
 	return opt, nil
+}
+
+// defaultWait is how long a hit waits for room with --on-full wait.
+const defaultWait = time.Second
+
+// parseOnFull parses --on-full.
+func parseOnFull(text string) (wait time.Duration, overwrite bool, err error) {
+	what, limit, timed := strings.Cut(text, ":")
+	switch {
+	case what == "drop" && !timed:
+		return 0, false, nil
+	case what == "overwrite" && !timed:
+		return 0, true, nil
+	case what == "wait" && !timed:
+		return defaultWait, false, nil
+	case what == "wait":
+		if wait, err = time.ParseDuration(limit); err == nil && wait > 0 {
+			return wait, false, nil
+		}
+	}
+	return 0, false, usageError(fmt.Sprintf("--on-full %s: it is drop, overwrite, wait, or wait:TIME (wait:5s)", text))
 }
 
 // open returns the writer for the events.
@@ -334,6 +362,9 @@ func shortSummary(res *jalon.Result) map[string]any {
 	}
 	if replaced+res.TornParts > 0 {
 		m["replaced"], m["torn_parts"] = replaced, res.TornParts
+	}
+	if res.Waits > 0 {
+		m["waits"] = res.Waits
 	}
 	m["torn"], m["missed"], m["unshown"], m["printed"], m["late"] = res.Torn, missed, res.Unshown, res.Printed, res.Late
 	if unpaired+left > 0 {

@@ -2,6 +2,7 @@ package drain
 
 import (
 	"encoding/binary"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -35,6 +36,30 @@ func (d *Drain) SetClock(src *Source, c ring.Clock, coarse *event.CoarseClock) {
 		}
 		src.decoder.Doubt = src.visits.doubt
 	}
+}
+
+// SetWait sets how long a hit of an engine in a process may wait for room in a ring, behind the last time when something was read of
+// it or it was empty. Call it before the first site is armed.
+func (d *Drain) SetWait(src *Source, most time.Duration) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if src.wait = d.clock.Ticks(most); src.wait == 0 {
+		return
+	}
+	for cpu := range src.reader.Rings() {
+		src.mem.WaitUntil(cpu, event.TSC()+src.wait+d.clock.Ticks(firstWait))
+	}
+}
+
+// firstWait is added to the wait before the first ring is read: programs are armed meanwhile.
+const firstWait = 10 * time.Second
+
+// Waits is how many hits have waited for room.
+func (src *Source) Waits() (n uint64) {
+	for cpu := range src.reader.Rings() {
+		n += src.mem.Waits(cpu)
+	}
+	return n
 }
 
 // doubt is how long before its stamp a record may have been reserved.

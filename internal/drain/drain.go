@@ -90,6 +90,7 @@ type Source struct {
 	coarse     *event.CoarseClock // of ring.ClockCoarse
 	visits     *visits            // of ring.ClockNone
 	blocked    []blocked          // by ring
+	wait       uint64             // how long a hit may wait for room, in ticks; 0: not at all
 	unblocking unblocking
 	// Learn, if not nil, reports the thread pointers of all threads to the decoder's Threads; they are stopped for
 	// that. It is called for a record with a thread pointer that is not known: that of the first thread of a program
@@ -292,6 +293,9 @@ func (d *Drain) read(src *Source, cpu int) (state ring.State, size int, err erro
 			return state, size, err
 		}
 		more = more && !d.recorder.Full()
+	}
+	if src.wait > 0 && (size > 0 || state == ring.Empty) {
+		src.mem.WaitUntil(cpu, event.TSC()+src.wait)
 	}
 	if src.visits != nil && state == ring.Empty {
 		src.visits.empty[cpu] = start

@@ -45,6 +45,7 @@ func SummaryText(s *event.Summary) string {
 	}{
 		{s.Torn, "record was cut short when its thread was killed or left the hit by a jump", "records were cut short when their threads were killed or left the hits by jumps"},
 		{s.TornParts, "part of a buffer could not be read: a thread was writing to it", "parts of buffers could not be read: threads were writing to them"},
+		{s.Waits, "time a hit waited for room in a full buffer", "times hits waited for room in full buffers"},
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
 		{s.Unshown, "recorded event is not shown: it was not shown or read in time before the requested end (-o FILE keeps all)", "recorded events are not shown: they were not shown or read in time before the requested end (-o FILE keeps all)"},
 		{s.StacksFull, "stack was recorded frame by frame because the table of stacks was full", "stacks were recorded frame by frame because the table of stacks was full"},

@@ -33,6 +33,8 @@ type Geometry struct {
 	Restartable bool
 	// Overwrite: the oldest sub-buffers are overwritten, and the reader takes snapshots (overwrite.go).
 	Overwrite bool
+	// Wait: writers that find a ring full wait for room while the reader allows it (WaitUntil).
+	Wait bool
 }
 
 // The limits of a Geometry. maxSites keeps a CPU's counters below 64 MiB.
@@ -185,6 +187,7 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		Stacks:        base + g.stacks(),
 		SiteID:        site,
 		Overwrite:     g.Overwrite,
+		Wait:          g.Wait,
 		CPUMask:       uint32(g.cpuRings() - 1),
 	}
 	if g.Restartable {

@@ -28,7 +28,9 @@ package ring
 //	+8             u64 thread, epoch, from, limit: of the newest context, see below (sequences)
 //	+40            u64 dropped: hits that found the ring full (writers, atomic)
 //	+48            u64 claim: where the newest sub-buffer of a ring of sequences begins, see overwrite.go
+//	+56            u64 waits: hits that waited for room (writers, atomic)
 //	+64            u64 consumed: bytes consumed so far (reader)
+//	+72            u64 until: the time stamp counter up to which writers may wait for room; 0: they do not (reader)
 //	+SubTable      u32 done, base: by sub-buffer, see overwrite.go
 //	+PageSize      data, Size bytes, mapped twice in a row, so that what begins before the end
 //	               of the data goes on behind it for its writer and reader.
@@ -128,6 +130,12 @@ package ring
 // is stopped at every instruction (single-stepped) makes progress. A counter is incremented likewise, the increment being
 // the commit. A ring and a cell have writers of one kind only: a plain and a locked increment of one cell lose counts.
 //
+// Where the layout has Wait, a writer does not give up at once when the ring is full. It counts in waits, and then looks again
+// and again: when the ring has room for a sub-buffer it begins with 1 or S1; when the time has passed until, or jalon is dead, it
+// gives up. It does no system call: a filter of the program's might not allow it. The reader moves until on when it has read
+// something of this ring or found it empty, so a hit waits no longer than the user allows behind the last progress, also
+// when its ring is blocked by an event that it interrupts itself.
+//
 // A hit in a signal handler that interrupts a hit between its commit and 6 reserves behind it; its context and words
 // are as for any other thread's. The reader waits before the interrupted one.
 //
@@ -155,7 +163,9 @@ const (
 	RingLimit    = 32
 	RingDropped  = 40
 	RingClaim    = 48
+	RingWaits    = 56
 	RingConsumed = 64
+	RingUntil    = 72
 	SubTable     = 2048
 	MaxSubs      = (PageSize - SubTable) / SubEntry
 	SubEntry     = 8
@@ -225,6 +235,8 @@ type Layout struct {
 	SiteID uint32
 	// Overwrite: the oldest sub-buffers are overwritten; see overwrite.go.
 	Overwrite bool
+	// Wait: a writer that finds the ring full waits for room up to until, while jalon lives. It needs ClockTSC.
+	Wait bool
 	// CPUMask is the number of rings minus one, a power of two minus one. The code limits its CPU number to it, so
 	// even a wrong number cannot lead outside the shared memory. Every ring is safe for any writer; the right
 	// one is only faster.

@@ -192,6 +192,16 @@ func (s *Shared) Dropped(ring int) uint64 {
 	return atomic.LoadUint64(s.word(s.g.RingOffset(ring) + RingDropped))
 }
 
+// Waits is how many hits have waited for room in a ring.
+func (s *Shared) Waits(ring int) uint64 {
+	return atomic.LoadUint64(s.word(s.g.RingOffset(ring) + RingWaits))
+}
+
+// WaitUntil lets writers wait for room in a ring up to a time; 0: not any more.
+func (s *Shared) WaitUntil(ring int, tsc uint64) {
+	atomic.StoreUint64(s.word(s.g.RingOffset(ring)+RingUntil), tsc)
+}
+
 // near: writers use contexts of others (2k).
 func (s *Shared) near() bool { return s.g.spare() > 0 }
 

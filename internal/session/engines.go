@@ -51,13 +51,14 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 	eng = inproc.New(inproc.Options{
 		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(),
 		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
-		Clock: s.opt.Clock, Overwrite: s.opt.Overwrite,
+		Clock: s.opt.Clock, Overwrite: s.opt.Overwrite, Wait: s.opt.Wait > 0,
 		OnRings: func(mem *ring.Shared) {
 			pid := s.mine.Process.Pid()
 			s.mine.Source = s.records.Add(mem, false, event.Decoder{Threads: s.records.Threads, Pid: pid, Comm: drain.Comm(pid, pid)})
 			s.mine.Source.Learn = func() { _ = eng.LearnThreads() } // an error: the process has ended
 			s.coarse = eng.Coarse()
 			s.records.Drain.SetClock(s.mine.Source, s.opt.Clock, s.coarse)
+			s.records.Drain.SetWait(s.mine.Source, s.opt.Wait)
 		},
 		OnPause: func(d time.Duration) {
 			if !s.launched || s.state.phase == running {

@@ -181,6 +181,7 @@ func (s *Session) result() *Result {
 		sum.Torn += st.Torn
 		sum.TornParts += st.TornSubs
 		sum.Corrupt += st.Corrupt
+		sum.Waits += src.Waits()
 		sum.StacksFull += src.StacksFull()
 		sum.Sites = append(sum.Sites, s.count(src)...)
 	}

@@ -26,7 +26,9 @@ type Options struct {
 	BufferSize  int // bytes of the ring of each CPU
 	Clock       Clock
 	// Overwrite: the oldest records are overwritten, and shown by Snapshot and at the end. Only for places in the process.
-	Overwrite   bool
+	Overwrite bool
+	// Wait is how long a hit may wait for room in a ring behind the reader's last progress; 0: it is lost at once.
+	Wait        time.Duration
 	StringLimit int // bytes of a string that are recorded
 	RepeatLimit int // elements of p@n with a run-time n
 	StackLimit  int // bytes of stack recorded for $bt

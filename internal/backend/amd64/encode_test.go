@@ -72,6 +72,7 @@ var encodings = []struct {
 	{func(a *asm) { a.plain(iCDQ) }, "99", "cltd"},
 	{func(a *asm) { a.plain(iCQO) }, "4899", "cqto"},
 	{func(a *asm) { a.plain(iRDTSC) }, "0f31", "rdtsc"},
+	{func(a *asm) { a.plain(iPAUSE) }, "f390", "pause"},
 	{func(a *asm) { a.plain(iPUSHF) }, "9c", "pushf"},
 	{func(a *asm) { a.plain(iPOPF) }, "9d", "popf"},
 	{func(a *asm) { a.m(iRDPID, 8, rmReg(R8), 0) }, "f3410fc7f8", "rdpid %r8"},

@@ -66,6 +66,7 @@ const (
 	iCDQ
 	iCQO
 	iRDTSC
+	iPAUSE
 	iRDPID
 	iLSL
 	iRDFSBASE
@@ -190,6 +191,7 @@ var insns = [numInsn]row{
 	iCMOV:  {name: "cmov", rm: 0x0F40, flags: fWide},
 	iLAHF:  {name: "lahf", m: 0x9F}, iSAHF: {name: "sahf", m: 0x9E, flags: fFlags},
 	iCDQ: {name: "cltd", m: 0x99}, iCQO: {name: "cqto", m: 0x99},
+	iPAUSE: {name: "pause", m: 0xF390},
 	iRDTSC: {name: "rdtsc", m: 0x0F31}, iRDPID: {name: "rdpid", pre: 0xF3, m: 0x0FC7, dig: 7, flags: fW64},
 	iLSL:      {name: "lsl", rm: 0x0F03, flags: fWide | fFlags},
 	iRDFSBASE: {name: "rdfsbase", pre: 0xF3, m: 0x0FAE, dig: 0, flags: fWide}, iRDGSBASE: {name: "rdgsbase", pre: 0xF3, m: 0x0FAE, dig: 1, flags: fWide},

@@ -251,7 +251,7 @@ func (r *reservation) reserveSlow(slow, gone, other, got label) {
 	}
 	r.a.bind(full)
 	r.forgetSequence()
-	r.dropped()
+	r.full(start)
 	r.aborted(q)
 	r.a.jmp(other)
 }
@@ -266,6 +266,30 @@ func (r *reservation) compareEither(start, full label) {
 	}
 	r.a.bind(check)
 	r.compareFree(full)
+}
+
+// full is where the ring is full: the hit waits until there is room, and goes to again, if it may wait.
+func (r *reservation) full(again label) {
+	if !r.cfg.Layout.Wait || r.overwrites() || r.cfg.Clock != ring.ClockTSC || r.cfg.NoTSC {
+		r.dropped()
+		return
+	}
+	look, late := r.a.newLabel(), r.a.newLabel()
+	r.a.comment("; wait for room")
+	r.m(iLOCKINC, 8, memOpd(r.ringMem(ring.RingWaits)))
+	r.a.bind(look)
+	r.a.plain(iPAUSE)
+	r.readTime()
+	r.rmo(iCMP, 8, RDX, memOpd(r.ringMem(ring.RingUntil)))
+	r.a.jcc(ccA, late)
+	r.loadAddr(r.n, fixed(r.cfg.Layout.Control+ring.ControlDeadman))
+	r.mi(iTEST, 4, rmMem(at(r.n, 0)), ring.OwnerDied)
+	r.a.jcc(ccNE, late)
+	r.rmo(iMOV, 8, RAX, memOpd(r.ringMem(ring.RingReserved)))
+	r.compareFree(look)
+	r.a.jmp(again)
+	r.a.bind(late)
+	r.dropped()
 }
 
 // dropped counts a hit that found the ring full, and leaves.
@@ -392,7 +416,7 @@ func (r *reservation) reserveLocked(got label) {
 		r.a.bind(full)
 		r.rmo(iCMP, 8, RAX, memOpd(reserved))
 		r.a.jcc(ccNE, retry)
-		r.dropped()
+		r.full(retry)
 	})
 }
 

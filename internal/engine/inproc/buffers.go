@@ -56,7 +56,7 @@ func (b *buffers) size(opt *Options, sites int) error {
 		size = DefaultBuffer
 	}
 	b.g, err = ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
-	b.g.MapBytes, b.g.Overwrite = mapBytes, opt.Overwrite
+	b.g.MapBytes, b.g.Overwrite, b.g.Wait = mapBytes, opt.Overwrite, opt.Wait && !opt.Overwrite && opt.Clock == ring.ClockTSC
 	b.tables = tableSet{of: map[tableName]maps.Table{}}
 	return err
 }
@@ -134,6 +134,16 @@ func (b *buffers) release() []process.Range {
 	}
 	b.prefault.stop()
 	return []process.Range{{Addr: b.base, Size: b.g.MemSize()}}
+}
+
+// noWaits ends the waits of hits for room, and allows no more.
+func (b *buffers) noWaits() {
+	if b.mem == nil {
+		return
+	}
+	for i := range b.mem.Rings() {
+		b.mem.WaitUntil(i, 0)
+	}
 }
 
 // disarm removes the dead man's switch from the memory.

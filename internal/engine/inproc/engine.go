@@ -15,6 +15,7 @@ type Options struct {
 	BufferSize int // bytes of the ring of each CPU
 	Clock      ring.Clock
 	Overwrite  bool     // the rings' oldest records are overwritten
+	Wait       bool     // hits that find a ring full wait while the reader allows it
 	Variables  []uint64 // initial values of the programs' variables, by index
 	DebugDirs  []string // of separate debug files; nil = /usr/lib/debug
 	Avoid      uint8    // tactics of package patch not to use, as bits

@@ -38,6 +38,7 @@ func (r *remover) free(st callable) error {
 func (r *remover) takeBack() error {
 	var state occupancy
 	start := time.Now()
+	r.buffers.noWaits()
 	for try := 0; ; try++ {
 		err := r.stopped(func(st *process.Stopped) (err error) {
 			if try == 0 {
