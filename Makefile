@@ -54,6 +54,12 @@ bench-kernel: $(BIN)
 	$(GO) build -o bin/bench-kernel ./bench/kernel
 	bin/bench-kernel -jalon $(BIN)
 
+# Recording to a file: jalon record beside LTTng-UST and perf, in one run. As root.
+.PHONY: bench-record
+bench-record: $(BIN)
+	@scripts/deps.sh bench-record
+	$(GO) run ./bench/record -jalon $(BIN)
+
 # The same for kprobes, fentry and their returns, in guests; takes about ten minutes.
 # The guests' processor is emulated: only ratios are meaningful.
 .PHONY: bench-kernel-guest

@@ -151,14 +151,17 @@ func orDefault(n, def int) int {
 	return n
 }
 
-// maxWait is the longest Options.Wait.
-const maxWait = time.Hour
+// The limits of Options.Wait. Rings are read every few milliseconds.
+const (
+	minWait = 50 * time.Millisecond
+	maxWait = time.Hour
+)
 
 // checkOverwrite refuses what cannot be together with Overwrite.
 func (o *Options) checkOverwrite() error {
 	switch {
-	case o.Wait < 0 || o.Wait > maxWait:
-		return fmt.Errorf("hits may wait for room for at most %v", maxWait)
+	case o.Wait != 0 && (o.Wait < minWait || o.Wait > maxWait):
+		return fmt.Errorf("hits may wait for room for %v to %v", minWait, maxWait)
 	case o.Wait > 0 && o.Overwrite:
 		return errors.New("where the oldest events are overwritten no hit waits for room")
 	case o.Wait > 0 && o.Clock != TSC:

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel|bench-papers.
+# Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel|bench-papers|bench-record.
 # Installs only what is missing.
 set -euo pipefail
 
@@ -10,6 +10,7 @@ declare -A need=(
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[bench-gdb]="gcc:gcc libc6-dev:/usr/include/stdio.h gdb:gdb gdbserver:gdbserver"
 	[bench-papers]="strace:strace ltrace:ltrace lttng-tools:lttng liblttng-ust-dev:/usr/include/lttng/tracepoint.h"
+	[bench-record]="gcc:gcc libc6-dev:/usr/include/stdio.h linux-perf:perf procps:pgrep lttng-tools:lttng liblttng-ust-dev:/usr/include/lttng/tracepoint.h"
 	[bench-kernel]="gcc:gcc libc6-dev:/usr/include/stdio.h bpftrace:bpftrace linux-perf:perf"
 )
 

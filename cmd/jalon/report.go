@@ -23,6 +23,7 @@ type reportCmd struct {
 	Format string `short:"f" enum:"text,json,csv,folded" default:"text" help:"text, json, csv (events only), folded (--flame only)"`
 	Time   string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall, start (seconds since the first event), mono"`
 
+	Repair   bool     `help:"Cut off what is torn at the ends of the files of a trace whose recording was killed, so that other viewers read it too. jalon itself reads it as it is"`
 	Stat     bool     `help:"Print counts by place and by thread"`
 	Hist     string   `placeholder:"EXPR" help:"Print a histogram of the values of a C expression"`
 	By       string   `placeholder:"EXPR" help:"With --hist: a histogram for each value of this. With --latency: pair the events that have the same value of this, not those of a thread"`
@@ -94,6 +95,9 @@ func (c *reportCmd) Run() error {
 	if err := c.check(); err != nil {
 		return err
 	}
+	if c.Repair {
+		return c.repair()
+	}
 	t, r, q, err := c.open(c.Dir, "--to", c.To)
 	if err != nil {
 		return err
@@ -111,16 +115,28 @@ func (c *reportCmd) Run() error {
 	return err
 }
 
+// repair repairs a trace and prints what was done.
+func (c *reportCmd) repair() error {
+	done, err := ctf.Repair(c.Dir)
+	for _, text := range done {
+		fmt.Fprintln(stdout, text)
+	}
+	if err == nil && len(done) == 0 {
+		fmt.Fprintln(stdout, "nothing is torn")
+	}
+	return err
+}
+
 func (c *reportCmd) check() error {
 	kinds := 0
-	for _, on := range []bool{c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline} {
+	for _, on := range []bool{c.Repair, c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline} {
 		if on {
 			kinds++
 		}
 	}
 	switch {
 	case kinds > 1:
-		return usageError("one of --stat, --hist, --latency, --flame and --timeline can be printed at once")
+		return usageError("one of --repair, --stat, --hist, --latency, --flame and --timeline can be printed at once")
 	case c.Latency && len(c.Places) != 2:
 		return usageError("--latency needs two places: jalon report DIR --latency A B")
 	case !c.Latency && len(c.Places) > 0:

@@ -130,8 +130,9 @@ func (s *Stream) Empty() bool { return len(s.buf) == 0 }
 // Last is the time of the last event.
 func (s *Stream) Last() int64 { return int64(s.last) }
 
-// Take ends the packet. lost is how many events the stream has discarded so far. The packet is valid until the next event.
-func (s *Stream) Take(lost uint64) []byte {
+// Take ends the packet. lost is how many events the stream has discarded so far. The packet is the caller's; the next one is made in
+// the memory of next, if that is not nil.
+func (s *Stream) Take(lost uint64, next []byte) []byte {
 	b := s.buf
 	s.lost = max(s.lost, lost)
 	put := func(off int, v uint64) { binary.LittleEndian.PutUint64(b[off:], v) }
@@ -148,7 +149,7 @@ func (s *Stream) Take(lost uint64) []byte {
 	binary.LittleEndian.PutUint32(b[packetCPU:], uint32(s.cpu))
 	binary.LittleEndian.PutUint32(b[packetPid:], uint32(s.pid))
 	s.seq++
-	s.buf = s.buf[:0]
+	s.buf = next[:0]
 	return b
 }
 

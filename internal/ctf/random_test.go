@@ -248,7 +248,7 @@ func makeTrace(t testing.TB, seed uint64, events int) *made {
 		o.Event(sites[s], e.time, e.pid, e.tid, e.rec, nil)
 		m.events = append(m.events, e)
 		if rnd.IntN(100) == 0 {
-			o.b = append(o.b, o.Take(0)...)
+			o.b = append(o.b, o.Take(0, nil)...)
 		}
 	}
 	state := NewStream(uuid, State, 0, 0, 0, false)
@@ -262,10 +262,10 @@ func makeTrace(t testing.TB, seed uint64, events int) *made {
 	state.CPU(1<<39, CPU{0, 0, -1, 0})
 	state.Task(1<<39, 1, 1, "init")
 	state.End(1<<39, 0)
-	m.write(t, "state", state.Take(0))
+	m.write(t, "state", state.Take(0, nil))
 	for i, o := range streams {
 		if !o.Empty() {
-			o.b = append(o.b, o.Take(0)...)
+			o.b = append(o.b, o.Take(0, nil)...)
 		}
 		m.write(t, fmt.Sprintf("%v-%d", o.class, i), o.b)
 	}

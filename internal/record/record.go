@@ -257,7 +257,7 @@ func (r *Recorder) take(s *stream) error {
 // put passes the packet of a stream to the writer.
 func (r *Recorder) put(s *stream) {
 	s.said = s.lost
-	r.out.packet(s.name, s.Take(s.lost), s.events)
+	r.out.packet(s.name, s.Take(s.lost, r.out.buffer()), s.events)
 	s.events = 0
 }
 
@@ -270,7 +270,7 @@ func (r *Recorder) describe() error {
 		r.changed = false
 	}
 	if !r.state.Empty() {
-		r.out.packet(ctf.State.String(), r.state.Take(0), 0)
+		r.out.packet(ctf.State.String(), r.state.Take(0, nil), 0)
 	}
 	return nil
 }

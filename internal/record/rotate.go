@@ -18,7 +18,7 @@ func (r *Recorder) rotate() error {
 		}
 	}
 	if !r.state.Empty() {
-		r.out.packet(ctf.State.String(), r.state.Take(0), 0)
+		r.out.packet(ctf.State.String(), r.state.Take(0, nil), 0)
 	}
 	r.out.rotate()
 	r.chunk++

@@ -118,15 +118,19 @@ func (w *writer) put(m message) {
 	w.change.Signal()
 }
 
-// packet writes a copy of a packet with n events to the end of a file.
+// packet writes a packet with n events to the end of a file. The packet is the writer's from now on.
 func (w *writer) packet(stream string, packet []byte, n uint64) {
+	w.put(message{stream: stream, packet: packet, events: n})
+}
+
+// buffer returns memory that a packet had, or nil.
+func (w *writer) buffer() (b []byte) {
 	w.mu.Lock()
-	var b []byte
+	defer w.mu.Unlock()
 	if last := len(w.free) - 1; last >= 0 {
 		b, w.free = w.free[last], w.free[:last]
 	}
-	w.mu.Unlock()
-	w.put(message{stream: stream, packet: append(b[:0], packet...), events: n})
+	return b
 }
 
 // describe replaces small files.

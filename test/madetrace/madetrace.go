@@ -174,7 +174,7 @@ func (m *Maker) Event(s *event.Schema, time int64, cpu, pid, tid int, stack uint
 
 func (m *Maker) flush(cpu int) {
 	if o := m.streams[cpu]; !o.Empty() {
-		if _, err := m.files[cpu].Write(o.Take(0)); err != nil {
+		if _, err := m.files[cpu].Write(o.Take(0, nil)); err != nil {
 			m.t.Fatal(err)
 		}
 	}
@@ -189,7 +189,7 @@ func (m *Maker) Write() string {
 		}
 	}
 	if !m.state.Empty() {
-		m.file("state", m.state.Take(0))
+		m.file("state", m.state.Take(0, nil))
 	}
 	text, err := ctf.Metadata(&ctf.Info{UUID: m.uuid, WallOffset: WallOffset}, m.schemas)
 	m.must(err)

@@ -105,7 +105,7 @@ type Totals struct {
 	Sites   int
 	Outcome string
 
-	Hits, Recorded, Replaced, False, Faults, Lost, Missed, Torn, Unshown, Late uint64
+	Hits, Recorded, Replaced, False, Faults, Lost, Missed, Torn, Unshown, Late, Waits uint64
 }
 
 // FindTotals finds that line in an error output.
