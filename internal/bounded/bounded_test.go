@@ -80,7 +80,7 @@ func TestGiveUp(t *testing.T) {
 		t.Error("Wait returned true on a full Writer")
 	}
 	// The goroutine has begun to write; with one CPU it may not have run yet.
-	for end := time.Now().Add(time.Minute); ; runtime.Gosched() {
+	for end := time.Now().Add(5 * time.Minute); ; runtime.Gosched() {
 		if n, err := unix.IoctlGetInt(int(r.Fd()), unix.TIOCINQ); err != nil || n > 0 {
 			break
 		}
@@ -92,7 +92,7 @@ func TestGiveUp(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for end := time.Now().Add(time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
+	for end := time.Now().Add(5 * time.Minute); runtime.NumGoroutine() > before; runtime.Gosched() {
 		if time.Now().After(end) {
 			t.Fatal("a goroutine still runs")
 		}

@@ -166,7 +166,7 @@ func (w *rewriter) addSegment() {
 func sameOutput(t *testing.T, a, b string, env []string, args ...string) {
 	t.Helper()
 	run := func(path string) string {
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 		defer cancel()
 		argv := append([]string{path}, args...)
 		if notRandom() {

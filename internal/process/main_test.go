@@ -173,7 +173,7 @@ func (o *output) wait(t *testing.T, text string) {
 }
 
 // testPatience is how long anything may take that a test waits for, on a busy machine.
-const testPatience = 60 * time.Second
+const testPatience = 5 * time.Minute
 
 // end waits for the end of the output, which every process that has the pipe keeps open:
 // one that a test has left behind is killed.

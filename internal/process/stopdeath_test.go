@@ -90,7 +90,7 @@ func TestStopSurvives(t *testing.T) {
 				}
 				if !strings.Contains(how, "continued") {
 					for start := time.Now(); state() != 'T'; {
-						if time.Since(start) > 30*time.Second {
+						if time.Since(start) > testPatience {
 							t.Fatalf("the SIGSTOP is lost: state %c", state())
 						}
 					}
@@ -99,7 +99,7 @@ func TestStopSurvives(t *testing.T) {
 					}
 				}
 				_ = f.in.Close()
-				stuck := time.AfterFunc(30*time.Second, func() { _ = f.cmd.Process.Kill() }) // stopped for good
+				stuck := time.AfterFunc(testPatience, func() { _ = f.cmd.Process.Kill() }) // stopped for good
 				defer stuck.Stop()
 				if err := f.cmd.Wait(); err != nil || !strings.HasSuffix(f.out.all(), "came 0\n") {
 					t.Errorf("%v: %q", err, f.out.all())

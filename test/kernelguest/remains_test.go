@@ -50,7 +50,7 @@ func remains(t *testing.T) map[string]int {
 func gone(t *testing.T, before map[string]int) {
 	t.Helper()
 	now := map[string]int{}
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
 		if now = remains(t); fmt.Sprint(now) == fmt.Sprint(before) {
 			return
 		}

@@ -101,7 +101,7 @@ func travels(t *testing.T, places []string, collect string, max uint64, start fu
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	if _, err := s.Run(ctx); err != nil {
 		t.Fatal(err)

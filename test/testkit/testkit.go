@@ -15,8 +15,9 @@ import (
 	"time"
 )
 
-// Patience is how long a program may take before it is treated as hanging.
-const Patience = 90 * time.Second
+// Patience is how long a program may take before it is treated as hanging, on a machine with many times more work than
+// processors.
+const Patience = 4 * time.Minute
 
 // WithJalon builds the command from source (a path to cmd/jalon) into a directory that
 // every user can read, runs the tests and removes it. It returns the exit status.

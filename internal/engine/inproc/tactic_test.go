@@ -54,7 +54,7 @@ func waiting(t *testing.T, prog string) int {
 		cmd.Wait()
 		in.Close()
 	})
-	for limit := time.Now().Add(time.Minute); ; time.Sleep(time.Millisecond) {
+	for limit := time.Now().Add(5 * time.Minute); ; time.Sleep(time.Millisecond) {
 		b, _ := os.ReadFile(fmt.Sprintf("/proc/%d/syscall", cmd.Process.Pid))
 		call, _, _ := strings.Cut(string(b), " ")
 		if strings.HasPrefix(string(b), "0 0x0 ") || call == "232" || call == "281" { // read of standard input; epoll_wait

@@ -17,7 +17,7 @@ import (
 // gdb runs commands in GDB and gives what it says.
 func gdb(t *testing.T, bin string, commands string) string {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, "gdb", "-l", "60", "-q", "-nx", bin)
 	cmd.Stdin = strings.NewReader("set pagination off\nset width 0\nset confirm off\nset debuginfod enabled off\nset sysroot\n" + commands + "\nkill\nquit\n")

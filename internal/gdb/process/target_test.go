@@ -34,7 +34,7 @@ func nextStop(t *testing.T, target *Target) stub.Stop {
 	select {
 	case s := <-target.Events():
 		return s
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("nothing happens")
 		return stub.Stop{}
 	}

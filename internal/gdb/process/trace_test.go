@@ -342,7 +342,7 @@ func TestStopAroundSleeper(t *testing.T) {
 // asleep waits until a thread sleeps in a read and nothing is left to be read.
 func asleep(t *testing.T, tid int, in *os.File) {
 	t.Helper()
-	for end := time.Now().Add(time.Minute); time.Now().Before(end); {
+	for end := time.Now().Add(5 * time.Minute); time.Now().Before(end); {
 		n, err := unix.IoctlGetInt(int(in.Fd()), unix.TIOCINQ)
 		if err != nil {
 			t.Fatal(err)

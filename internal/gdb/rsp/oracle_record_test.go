@@ -17,7 +17,7 @@ import (
 )
 
 // patience is how long one session of GDB may take.
-const patience = 2 * time.Minute
+const patience = 5 * time.Minute
 
 // message is what one side said.
 type message struct {

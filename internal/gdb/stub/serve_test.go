@@ -43,7 +43,7 @@ func (c *client) next() string {
 			return short("%" + string(e.Payload))
 		}
 		return short(string(e.Payload))
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		c.t.Fatal("no answer")
 		return ""
 	}
@@ -104,7 +104,7 @@ func TestServe(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(time.Minute):
+	case <-time.After(5 * time.Minute):
 		t.Fatal("Serve continues without a client")
 	}
 }

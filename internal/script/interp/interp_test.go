@@ -30,7 +30,7 @@ func output(t *testing.T, src string, json bool) string {
 		Out: &b, Err: &b, JSON: json, Now: func() time.Time { return now }, Boot: func() uint64 { return 1e9 }, Mono: func() uint64 { return 2e9 },
 		System: func(c string) ([]byte, error) { return []byte("run " + c + "\n"), nil },
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), 30*time.Second)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	if err := m.Loop(ctx, nil, func() {}); err != nil {
 		b.WriteString(err.Error())

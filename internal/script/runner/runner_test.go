@@ -93,7 +93,7 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 	opt.Options = interp.Options{Out: &out, Err: &warnings, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
 	opt.Warn = func(text string) { t.Log(text) }
 	opt.IO = session.IO{Out: os.Stderr, Err: os.Stderr}
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	m, err := Run(ctx, p, opt)
 	if err != nil {
