@@ -84,6 +84,7 @@ type ThreadEvent struct {
 	FSBase uint64 // the thread pointer; 0 when not yet set
 	Comm   string
 	Time   int64
+	Exits  bool // it has died, and is stopped at its exit: it has its memory still
 }
 
 // ExitStatus is how a process ended, as reported by wait(2).

@@ -79,6 +79,9 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
 		OnThread: func(e process.ThreadEvent) {
 			inproc.Note(s.records.Threads, e)
+			if e.Exits && e.TID == s.mine.Process.Pid() {
+				calls.Exits()
+			}
 			if e.Kind == process.ThreadDied && s.opt.ThreadEnded != nil && !s.records.Threads.Living(e.FSBase) {
 				// An error: the memory cannot be read any more.
 				_ = eng.ThreadEnded(func(name string, r *maps.Reader) { s.opt.ThreadEnded(e.TID, e.FSBase, name, r) })

@@ -87,6 +87,7 @@ type Engine struct {
 	uprobes   *uprober
 	installer *installer
 	crashes   *crashes
+	altered   *altered
 	handlers  *handlers
 	calls     *Callbacks
 	reclaimer *reclaimer
@@ -112,9 +113,10 @@ func New(opt Options) *Engine {
 		target: t, sites: e.sites, planner: e.planner, uprobes: e.uprobes, codeSpace: e.codeSpace, buffers: e.buffers, walks: e.walks, mods: e.mods,
 		compiler: code, guard: e.guard, handlers: e.handlers, tables: e.tables, patches: e.patches,
 	}
-	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers, e.walks}}
+	e.altered = &altered{target: t, patches: e.patches}
+	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers, e.walks, e.altered}}
 	e.reclaimer = &reclaimer{target: t, tables: e.tables, patches: e.patches, entries: e.entries, buffers: e.buffers}
-	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes}
+	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes, e.altered}
 	return e
 }
 
@@ -237,7 +239,10 @@ func (e *Engine) Drop() {
 }
 
 // Close implements engine.Engine. The modules stay open for a later engine: see CloseModules.
-func (e *Engine) Close() error { return e.buffers.close(e.target.p) }
+func (e *Engine) Close() error {
+	e.altered.report()
+	return e.buffers.close(e.target.p)
+}
 
 // CloseModules closes the files of the process's modules if there is no later engine.
 func (e *Engine) CloseModules() { e.mods.close() }

@@ -17,6 +17,7 @@ type remover struct {
 	codeSpace *codeSpace
 	buffers   *buffers
 	walks     *walks
+	altered   *altered
 }
 
 // free unmaps code and buffers. No thread may be in them, or come to them.
@@ -42,6 +43,7 @@ func (r *remover) takeBack() error {
 	for try := 0; ; try++ {
 		err := r.stopped(func(st *process.Stopped) (err error) {
 			if try == 0 {
+				r.altered.look(st)
 				if err := putBack(st, r.patches.list()); err != nil {
 					return err
 				}

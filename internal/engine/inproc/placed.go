@@ -26,6 +26,7 @@ type placed struct {
 	pcs      []patch.PCPair
 	edits    []patch.Edit
 	marks    marks // nothing when the tracer has them
+	active   bool  // its bytes are in the process; of the tracer's goroutine
 	// noStack is why the code must not run: it would store below a goroutine's stack.
 	noStack error
 }
@@ -144,6 +145,7 @@ func ours(st readable, addr uint64, written []byte) bool {
 func putBack(st *process.Stopped, list []*placed) error {
 	code := codePages{st: st, write: st.RestoreMem}
 	for _, p := range list {
+		p.active = false
 		for _, d := range p.edits {
 			if !code.has(d.Addr, d.New) {
 				continue
@@ -178,6 +180,7 @@ func (p *placed) written() {
 
 // jump writes the jumps of a patch to its trampoline.
 func (p *placed) jump(code *codePages) error {
+	p.active = true
 	for _, d := range p.edits {
 		if err := code.change(d.Addr, d.New); err != nil {
 			return err

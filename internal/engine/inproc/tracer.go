@@ -17,6 +17,7 @@ type Callbacks struct {
 	buffers  *buffers
 	uprobes  *uprober
 	crashes  *crashes
+	altered  *altered
 }
 
 // Fault is the process's callback OnFault: it returns where the thread continues after a failed load of a

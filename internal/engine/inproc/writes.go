@@ -72,6 +72,9 @@ func (c *codePages) turn(addr uint64) bool {
 	return c.page != nil
 }
 
+// readable reports whether there is memory at addr.
+func (c *codePages) readable(addr uint64) bool { return c.turn(addr) }
+
 // flush writes what was changed.
 func (c *codePages) flush() error {
 	if c.lo == c.hi {
