@@ -46,3 +46,18 @@ func TestRestartableSequences(t *testing.T) {
 		}
 	}
 }
+
+// TestUnregistered: threads that give their struct rseq back while they are traced, or register it with another signature
+// than generated code has, live on, and each hit is counted.
+func TestUnregistered(t *testing.T) {
+	prog := compile(t, "gcc", "unregisters.c", "-g", "-O1", "-pthread")
+	const n = 600_000
+	for _, how := range []string{"", "again", "own"} {
+		for _, place := range []string{"hit", "hit if (i == n + 1)"} {
+			r := trace(t, "-f", "none", place, "--", prog, fmt.Sprint(n), how)
+			if r.status != 0 || r.stdout != fmt.Sprintf("%d hits\n", 4*n) || r.sum.Hits != 4*n || r.sum.Recorded+r.sum.False+r.sum.Lost != 4*n {
+				t.Errorf("%q, %s: status %d, %s%+v\n%s", how, place, r.status, r.stdout, r.sum, tail(r.stderr))
+			}
+		}
+	}
+}

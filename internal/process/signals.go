@@ -105,7 +105,7 @@ func (p *signals) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	}
 	var regs Regs
 	if si.Code > sys.SIUser && !t.Copy && p.cfg.OnFault != nil && sys.GetRegs(t.TID, &regs) == nil {
-		ok := p.readClock(t.TID, sig, si.Code, &regs)
+		ok := p.leaveSequence(t, sig, si.Code, &regs) || p.readClock(t.TID, sig, si.Code, &regs)
 		pc := regs.PC()
 		if !ok {
 			pc, ok = p.cfg.OnFault(t.TID, int(sig), pc)
