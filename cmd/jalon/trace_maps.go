@@ -83,7 +83,11 @@ func (f *aggregateFlags) atReturns(places []string) []string {
 	places = slices.Clone(places)
 	for i, p := range places {
 		place, cond, has := strings.Cut(p, " if ")
-		if place = strings.TrimSpace(place); !strings.HasSuffix(place, "%return") {
+		place = strings.TrimSpace(place)
+		switch kind, rest, _ := strings.Cut(place, ":"); {
+		case kind == "uprobe" || kind == "u":
+			place = "uretprobe:" + rest
+		case kind != "uretprobe" && kind != "ur" && !strings.HasSuffix(place, "%return"):
 			place += "%return"
 		}
 		if places[i] = place; has {

@@ -94,7 +94,7 @@ func TestDiagnostics(t *testing.T) {
 		"rawtracepoint:a:b:c", "rawtracepoint:", "rt:xf*:iget",
 		"kprobe:", "kprobe:vfs_read+", "kprobe:vfs_read+x", "kprobe:vfs_*+4", "kprobe:0xzz", "kprobe:a.c:0", "kprobe:a:b:c", "kprobe:vfs/read", "kprobe:f:",
 		"kretprobe:vfs_read+4", "fentry:vfs_read+0", "fexit:fs/read_write.c:4", "fentry:",
-		"uretprobe:/bin/true", "uretprobe:/bin/true:f+4", "uretprobe:/bin/true:0x12", "ur:",
+		"uprobe:/bin/true:f%return", "uretprobe:/bin/true", "uretprobe:/bin/true:f+4", "uretprobe:/bin/true:0x12", "ur:",
 		"usdt:/bin/true", "usdt:", "usdt:/bin/true:a:", "usdt:./p:q r:n",
 		"syscall:", "syscall:openat:exti", "syscall:openat:exit:3",
 		"profile:", "profile:0", "profile:min:1", "profile:hz:x", "profile:99hzz", "profile:s:99999999999", "interval:s:1:2", "interval:s:",

@@ -109,6 +109,9 @@ func (p *parser) uprobe(rest string) (*Place, error) {
 	if err != nil {
 		return nil, err
 	}
+	if of, ok := strings.CutSuffix(name, ReturnSuffix); ok {
+		return nil, p.fail("a uprobe place is an instruction, not the returns of a function", "uretprobe:"+file+":"+of)
+	}
 	return &Place{Text: text, Kind: Entry, Path: file, Func: name, Off: off}, nil
 }
 
