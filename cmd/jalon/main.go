@@ -104,7 +104,11 @@ func main() {
 	if len(args) == 0 || args[0] != "run" {
 		runtime.UnlockOSThread()
 	}
-	exit(run(args))
+	status := run(args)
+	if err := printed.failed(); err != nil && status == 0 {
+		status = reportError(err)
+	}
+	exit(status)
 }
 
 // noPanic turns a defect of jalon into a message: users never see a bare Go panic.

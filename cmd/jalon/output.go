@@ -1,10 +1,13 @@
 package main
 
 import (
+	"errors"
 	"io"
 	"os"
 	"sync"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/bounded"
 	"github.com/jalon-trace/jalon/internal/format"
@@ -16,7 +19,8 @@ import (
 //
 // If standard error is not read, jalon continues.
 var (
-	stdout   = format.Plain(os.Stdout)
+	printed  = &firstError{w: os.Stdout}
+	stdout   = format.Plain(printed)
 	messages = bounded.NewPrompt(bounded.Reopen(os.Stderr))
 	stderr   = format.Plain(messages)
 )
@@ -25,6 +29,31 @@ var (
 var programText = sync.OnceValue(func() io.Writer {
 	return format.Plain(bounded.NewPrompt(bounded.Reopen(os.Stdout)))
 })
+
+// firstError is an output that notes its first error, so that those who print need not look at each.
+type firstError struct {
+	w   io.Writer
+	mu  sync.Mutex
+	err error
+}
+
+func (f *firstError) Write(b []byte) (int, error) {
+	n, err := f.w.Write(b)
+	if err != nil && !errors.Is(err, unix.EPIPE) { // a reader such as head has enough
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		if f.err == nil {
+			f.err = err
+		}
+	}
+	return n, err
+}
+
+func (f *firstError) failed() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.err
+}
 
 // exit ends jalon when its messages have been written, or after a time if they are not read.
 func exit(status int) {

@@ -103,7 +103,7 @@ func (c *reportCmd) Run() error {
 		return err
 	}
 	defer t.Close()
-	if err = c.print(os.Stdout, t, r, q); errors.Is(err, unix.EPIPE) {
+	if err = c.print(printed, t, r, q); errors.Is(err, unix.EPIPE) {
 		return nil // a reader such as head has enough
 	}
 	if err == nil {

@@ -163,8 +163,11 @@ func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller, out io.W
 	if err != nil {
 		return err
 	}
-	c.writeMaps(out, res)
-	return c.finish(res)
+	failed := c.writeMaps(out, res)
+	if err := c.finish(res); failed == nil {
+		return err
+	}
+	return failed
 }
 
 // noProcess reports whether the whole system is traced, not one process.

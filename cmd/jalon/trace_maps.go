@@ -98,8 +98,10 @@ func (f *aggregateFlags) atReturns(places []string) []string {
 }
 
 // writeMaps prints what was computed.
-func (c *traceCmd) writeMaps(w io.Writer, res *jalon.Result) {
+func (c *traceCmd) writeMaps(w io.Writer, res *jalon.Result) error {
+	to := &firstError{w: w}
 	if res != nil {
-		res.WriteMaps(w, c.Format == "json")
+		res.WriteMaps(to, c.Format == "json")
 	}
+	return to.failed()
 }

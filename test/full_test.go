@@ -1,0 +1,27 @@
+package test
+
+import (
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestFullOutput: a result that cannot be written is an error, of each command.
+func TestFullOutput(t *testing.T) {
+	prog := recordProgram(t)
+	dir := filepath.Join(t.TempDir(), "run1")
+	if r := jalon(t, "record", "-q", "-o", dir, "handle", "-c", "i", "--", prog, "50"); r.status != 0 {
+		t.Fatalf("%d: %s", r.status, r.stderr)
+	}
+	for _, args := range [][]string{
+		{"report", dir}, {"report", dir, "--stat"}, {"report", dir, "--hist", "i"}, {"report", dir, "--hist", "i", "-f", "json"},
+		{"list", prog}, {"check"}, {"version"}, {"run", "-l", "interval:*"}, {"run", "-e", "begin { print(1) }"},
+		{"trace", "handle", "--", prog, "5"}, {"trace", "handle", "--count", "--", prog, "5"}, {"trace", "handle", "--hist", "i", "-f", "json", "--", prog, "5"},
+		{"trace", "-q", "handle", "--count", "-o", "/dev/full", "--", prog, "5"}, {"trace", "handle", "--do", "@ = count()", "--", prog, "5"},
+	} {
+		r := run(t, append([]string{"sh", "-c", `exec "$@" > /dev/full`, "sh", jalonBin}, args...)...)
+		if r.status != 1 || !strings.Contains(r.stderr, "no space left on device") {
+			t.Errorf("%q: status %d: %s", args, r.status, r.stderr)
+		}
+	}
+}
