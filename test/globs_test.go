@@ -32,6 +32,9 @@ func TestGlobOfMany(t *testing.T) {
 func TestGlobOfLater(t *testing.T) {
 	lib := compile(t, "gcc", "many.c", "-O1", "-shared", "-fPIC", "-Wl,-Bsymbolic")
 	prog := compile(t, "gcc", "later.c", "-O1")
+	if r := jalon(t, "trace", "uprobe:"+lib+":*many::f*", "--", prog, lib, "_ZN4many5f2711Ev"); r.status != 2 || !strings.Contains(r.stderr, "--pending") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
 	r := trace(t, "--pending", "uprobe:"+lib+":*many::f[0-2]*", "--", prog, lib, "_ZN4many5f2711Ev")
 	if r.sum.Sites != 3000 || r.sum.Hits != 1 || r.status != 0 || strings.Contains(r.stderr, "are skipped") {
 		t.Errorf("%d sites, %d hits, status %d: %s", r.sum.Sites, r.sum.Hits, r.status, tail(r.stderr))

@@ -96,7 +96,7 @@ func (l *modules) resolve(place *probe.Place) ([]found, error) {
 	case place.Path == "":
 		first = errors.New("no file that the process has mapped has code")
 	default:
-		first = fmt.Errorf("the process has no code of %s mapped", place.Path)
+		first = fmt.Errorf("the process has no code of %s mapped (--pending waits for a library that it loads later)", place.Path)
 	}
 	return nil, probe.Error(place, first)
 }
