@@ -128,6 +128,14 @@ const (
 	OpEnv  // push word Arg of the hit's environment (ir.EnvTask, ...); kernel engine only
 	// OpConvert: pop, convert to an integer of |Arg| bytes (Arg<0: signed), push extended to 64 bits.
 	OpConvert
+	OpUDiv // unsigned
+	OpSMod // signed, as C's %
+	OpULt  // unsigned comparisons
+	OpULe
+	OpUGt
+	OpUGe
+	// OpNone: there is no value at this hit. Nothing behind it is reached but by jumps.
+	OpNone
 )
 
 // EnvTask is OpEnv's number for the running thread's struct task_struct: ir.EnvTask.

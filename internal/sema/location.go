@@ -75,7 +75,9 @@ var opEffects = map[debuginfo.OpCode]opEffect{
 	debuginfo.OpEq: {2, 1}, debuginfo.OpNe: {2, 1}, debuginfo.OpLt: {2, 1}, debuginfo.OpLe: {2, 1},
 	debuginfo.OpGt: {2, 1}, debuginfo.OpGe: {2, 1},
 	debuginfo.OpSkip: {0, 0}, debuginfo.OpBra: {1, 0}, debuginfo.OpConvert: {1, 1},
-	debuginfo.OpEnv: {0, 1},
+	debuginfo.OpUDiv: {2, 1}, debuginfo.OpSMod: {2, 1}, debuginfo.OpULt: {2, 1}, debuginfo.OpULe: {2, 1},
+	debuginfo.OpUGt: {2, 1}, debuginfo.OpUGe: {2, 1},
+	debuginfo.OpEnv: {0, 1}, debuginfo.OpNone: {0, 0},
 }
 
 const maxStack = 64
@@ -95,7 +97,7 @@ func (st *site) invalidExpr(ops []debuginfo.Op) string {
 		if i == len(ops) {
 			break
 		}
-		if depth < 0 { // behind OpSkip: never reached
+		if depth < 0 { // behind OpSkip or OpNone: never reached
 			continue
 		}
 		op := ops[i]
@@ -116,6 +118,9 @@ func (st *site) invalidExpr(ops []debuginfo.Op) string {
 			if op.Code == debuginfo.OpSkip {
 				depth = -1
 			}
+		}
+		if op.Code == debuginfo.OpNone {
+			depth = -1
 		}
 	}
 	if depth < 1 {
@@ -261,6 +266,8 @@ func (m *locator) step(i int, op debuginfo.Op) {
 		m.push(m.pop().plus(op.Arg))
 	case debuginfo.OpSkip:
 		b.Jump(m.label(int(op.Arg)), m.values()...)
+	case debuginfo.OpNone:
+		b.Jump(l.traps.at(l, trapNoValue))
 	case debuginfo.OpBra:
 		cond := m.popv()
 		taken := ir.Edge{To: m.label(int(op.Arg)), Args: m.values()}
@@ -288,6 +295,16 @@ var locationOps = map[debuginfo.OpCode]ir.Op{
 	debuginfo.OpAnd: ir.And, debuginfo.OpOr: ir.Or, debuginfo.OpXor: ir.Xor,
 	debuginfo.OpSub: ir.Sub, debuginfo.OpMul: ir.Mul,
 	debuginfo.OpEq: ir.Eq, debuginfo.OpNe: ir.Ne, debuginfo.OpLt: ir.SLt, debuginfo.OpLe: ir.SLe,
+	debuginfo.OpULt: ir.ULt, debuginfo.OpULe: ir.ULe,
+}
+
+var divisions = map[debuginfo.OpCode]ir.Op{
+	debuginfo.OpDiv: ir.SDiv, debuginfo.OpUDiv: ir.UDiv, debuginfo.OpMod: ir.URem, debuginfo.OpSMod: ir.SRem,
+}
+
+// swapped are the comparisons that exist with exchanged operands.
+var swapped = map[debuginfo.OpCode]ir.Op{
+	debuginfo.OpGt: ir.SLt, debuginfo.OpGe: ir.SLe, debuginfo.OpUGt: ir.ULt, debuginfo.OpUGe: ir.ULe,
 }
 
 // compute executes the arithmetic operations.
@@ -318,19 +335,16 @@ func (m *locator) compute(op debuginfo.Op) {
 			return
 		}
 		m.push(sym{v: b.Bin(ir.Add, 8, x.v, y.v), off: x.off + y.off})
-	case debuginfo.OpDiv, debuginfo.OpMod:
+	case debuginfo.OpDiv, debuginfo.OpMod, debuginfo.OpUDiv, debuginfo.OpSMod:
 		y, x := m.popv(), m.popv()
 		l.testZero(y, 8)
-		m.pushv(b.Bin(map[bool]ir.Op{true: ir.SDiv, false: ir.URem}[op.Code == debuginfo.OpDiv], 8, x, y))
+		m.pushv(b.Bin(divisions[op.Code], 8, x, y))
 	case debuginfo.OpShl, debuginfo.OpShr, debuginfo.OpShra:
 		y, x := m.popv(), m.popv()
 		m.pushv(m.shift(op.Code, x, y))
-	case debuginfo.OpGt:
+	case debuginfo.OpGt, debuginfo.OpGe, debuginfo.OpUGt, debuginfo.OpUGe:
 		y, x := m.popv(), m.popv()
-		m.pushv(b.Bin(ir.SLt, 8, y, x))
-	case debuginfo.OpGe:
-		y, x := m.popv(), m.popv()
-		m.pushv(b.Bin(ir.SLe, 8, y, x))
+		m.pushv(b.Bin(swapped[op.Code], 8, y, x))
 	default:
 		iop, ok := locationOps[op.Code]
 		if !ok {

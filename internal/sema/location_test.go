@@ -93,6 +93,25 @@ func interpret(ops []debuginfo.Op, m *eval.Machine) (top uint64, ok bool) {
 			} else {
 				st = append(st, uint64(int64(x)/int64(y)))
 			}
+		case debuginfo.OpUDiv, debuginfo.OpSMod:
+			if y == 0 {
+				return 0, false
+			}
+			if op.Code == debuginfo.OpUDiv {
+				st = append(st, x/y)
+			} else {
+				st = append(st, uint64(int64(x)%int64(y)))
+			}
+		case debuginfo.OpULt:
+			flag(x < y)
+		case debuginfo.OpULe:
+			flag(x <= y)
+		case debuginfo.OpUGt:
+			flag(x > y)
+		case debuginfo.OpUGe:
+			flag(x >= y)
+		case debuginfo.OpNone:
+			return 0, false
 		case debuginfo.OpShl:
 			st = append(st, x<<y)
 		case debuginfo.OpShr:
@@ -132,7 +151,7 @@ func interpret(ops []debuginfo.Op, m *eval.Machine) (top uint64, ok bool) {
 // randomOps makes location expressions, valid and not.
 func randomOps(r *rand.Rand) []debuginfo.Op {
 	codes := make([]debuginfo.OpCode, 0, len(opEffects))
-	for c := debuginfo.OpConst; c <= debuginfo.OpConvert; c++ {
+	for c := debuginfo.OpConst; c <= debuginfo.OpNone; c++ {
 		if c != debuginfo.OpEnv { // the kernel engine's
 			codes = append(codes, c)
 		}

@@ -15,12 +15,13 @@ const (
 	trapIndex
 	trapNoEntry
 	trapAtEntry
+	trapNoValue // the caller does not have what the function was entered with
 	numTraps
 )
 
 var (
-	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry}
-	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry"}
+	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry, event.OptimisedOut}
+	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry", "optimised out"}
 )
 
 // traps are the blocks that the faults of one field (or the condition) lead to,

@@ -53,6 +53,11 @@ const (
 	tagAtomicType        = 0x47
 	tagImmutableType     = 0x4b
 	tagSkeletonUnit      = 0x4a
+	tagCallSite          = 0x48
+	tagCallSiteParameter = 0x49
+
+	tagGNUCallSite          = 0x4109
+	tagGNUCallSiteParameter = 0x410a
 )
 
 // Attributes.
@@ -118,6 +123,24 @@ const (
 	atGNUDwoID          = 0x2131
 	atGNURangesBase     = 0x2132
 	atGNUAddrBase       = 0x2133
+
+	atCallAllCalls       = 0x7a
+	atCallAllSourceCalls = 0x7b
+	atCallAllTailCalls   = 0x7c
+	atCallReturnPC       = 0x7d
+	atCallValue          = 0x7e
+	atCallOrigin         = 0x7f
+	atCallParameter      = 0x80
+	atCallPC             = 0x81
+	atCallTailCall       = 0x82
+	atCallDataValue      = 0x86
+
+	atGNUCallSiteValue      = 0x2111
+	atGNUCallSiteDataValue  = 0x2112
+	atGNUTailCall           = 0x2115
+	atGNUAllTailCallSites   = 0x2116
+	atGNUAllCallSites       = 0x2117
+	atGNUAllSourceCallSites = 0x2118
 )
 
 // Unit types of DWARF 5.

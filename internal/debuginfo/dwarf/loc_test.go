@@ -20,6 +20,7 @@ var opNames = map[debuginfo.OpCode]string{
 	debuginfo.OpSub: "sub", debuginfo.OpMul: "mul", debuginfo.OpDiv: "div", debuginfo.OpMod: "mod",
 	debuginfo.OpAnd: "and", debuginfo.OpShra: "shra", debuginfo.OpLt: "lt", debuginfo.OpBra: "bra",
 	debuginfo.OpSkip: "skip", debuginfo.OpConvert: "convert", debuginfo.OpNe: "ne",
+	debuginfo.OpUDiv: "udiv", debuginfo.OpSMod: "smod", debuginfo.OpShr: "shr", debuginfo.OpULt: "ult", debuginfo.OpNone: "none",
 }
 
 func pieceText(ps []debuginfo.Piece) string {
@@ -136,6 +137,10 @@ func TestLocationExpressions(t *testing.T) {
 		{"regval and convert", []byte{0xa5, 5, 12, 0xa8, 20, 0x9f}, false, "val reg5 convert-4"},
 		{"typed add wraps", []byte{0xa5, 5, 16, 0xa5, 4, 16, 0x22, 0x9f}, false, "val reg5 convert4 reg4 convert4 add convert4"},
 		{"typed constant", []byte{0xa4, 12, 4, 0xff, 0xff, 0xff, 0xff, 0x9f}, false, "val const4294967295 convert-4"},
+		{"signed remainder", []byte{0xa5, 5, 12, 0xa5, 4, 12, 0x1d, 0x9f}, false, "val reg5 convert-4 reg4 convert-4 smod convert-4"},
+		{"unsigned division", []byte{0xa5, 5, 16, 0xa5, 4, 16, 0x1b, 0x9f}, false, "val reg5 convert4 reg4 convert4 udiv convert4"},
+		{"shift of a signed word", []byte{0xa5, 5, 12, 0x32, 0x25, 0x9f}, false, "val reg5 convert-4 const2 swap convert4 swap shr convert-4"},
+		{"shift with the sign of an unsigned word", []byte{0xa5, 5, 16, 0x32, 0x26, 0x9f}, false, "val reg5 convert4 const2 swap convert-4 swap shra convert4"},
 		{"mixed types", []byte{0xa5, 5, 16, 0xa5, 4, 12, 0x22, 0x9f}, false, "!mixes types"},
 		{"floating", []byte{0xa5, 17, 24, 0x9f}, false, "!floating point"},
 		{"int128", []byte{0xa5, 5, 28, 0x9f}, false, "!wider than 64"},

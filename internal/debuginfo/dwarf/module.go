@@ -37,6 +37,7 @@ type Options struct {
 //	functions   names of functions, by address and by name
 //	places      sites of functions, lines and patterns
 //	extents     what bounds the code around an address
+//	calls       the calls of functions, and what they pass
 //	scopes      what names mean at an address
 type Module struct {
 	*border
@@ -49,6 +50,7 @@ type Module struct {
 	*functions
 	*places
 	*extents
+	calls *callValues
 	*scopes
 }
 
@@ -67,7 +69,8 @@ func assemble(path string, f *elf.File, opt Options) *Module {
 	m.functions = &functions{object: m.object, info: m.info, callFrames: m.callFrames}
 	m.places = &places{object: m.object, info: m.info, prologues: m.prologues, functions: m.functions}
 	m.extents = &extents{object: m.object, info: m.info, callFrames: m.callFrames}
-	m.scopes = &scopes{object: m.object, info: m.info, callFrames: m.callFrames, types: m.types, places: m.places}
+	m.calls = &callValues{calls: &calls{object: m.object, info: m.info}}
+	m.scopes = &scopes{object: m.object, info: m.info, callFrames: m.callFrames, types: m.types, places: m.places, callValues: m.calls}
 	return m
 }
 

@@ -16,6 +16,7 @@ type scopes struct {
 	*callFrames
 	*types
 	*places
+	*callValues
 }
 
 // position is an address in the code, as debug information has it.

@@ -18,6 +18,9 @@ type locations struct {
 	// places: see passed. foreign: the function is called by another convention.
 	places  map[uint64]convention.Place
 	foreign bool
+	// Of a frame that a value at the entry rests on: how many rest on it, and the calls that lead to it, if known.
+	depth int
+	via   way
 }
 
 // variable makes the Variable of an entry as it is at the scope's pc.
@@ -138,14 +141,14 @@ func (lo *locations) expression(v val, expr []byte, list []loc.Entry) debuginfo.
 			return debuginfo.Location{Pieces: pieces}
 		}
 	}
-	env.AtEntry = false
+	env.AtEntry, env.Entered = false, nil
 	return debuginfo.Location{Unavailable: why, Elsewhere: env.Usable(list)}
 }
 
 func (lo *locations) env(u *unit) *loc.Env {
 	return &loc.Env{
 		Unit: u, AddrSize: int(u.f.AddrSize), Is64: u.f.Is64, CFA: lo.cfa, FrameBase: lo.frameBase,
-		AtEntry: lo.atEntry(),
+		AtEntry: lo.atEntry(), Entered: func(e loc.Entered) ([]debuginfo.Op, string) { return lo.atEntryOf(u, e) },
 	}
 }
 

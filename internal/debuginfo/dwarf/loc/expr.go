@@ -25,6 +25,17 @@ type Env struct {
 	CFA       []debuginfo.Op // the canonical frame address, nil when unknown
 	FrameBase func() ([]debuginfo.Op, string)
 	AtEntry   bool // pc is the first instruction of the function
+	// Entered is the value that the function was entered with, as a word on top of the stack. nil: it is known at
+	// the entry only.
+	Entered func(Entered) ([]debuginfo.Op, string)
+}
+
+// Entered is what a function was entered with: register Reg, the Size bytes where it points unless that is 0, or the
+// parameter whose entry is at the offset Param of the unit unless that is 0.
+type Entered struct {
+	Reg   int
+	Size  int64
+	Param uint64
 }
 
 // place kinds of the fragment under construction.
@@ -323,7 +334,7 @@ func (x *xlate) frameBase(off int64) {
 		x.lose(why)
 		return
 	}
-	x.push(generic, ops...)
+	x.ops, x.types = Append(x.ops, ops), append(x.types, generic)
 	if off != 0 {
 		x.emit(debuginfo.OpAddConst, off)
 	}
@@ -354,24 +365,65 @@ func (x *xlate) implicit(b []byte) {
 	x.kind, x.bytes = kindBytes, append([]byte(nil), b...)
 }
 
-// entryValue is the value that registers had when the function was entered. It
-// is known only at the entry itself: afterwards only the frame of the caller has it.
+// entryValue is the value that a register had, or what was where it pointed, when the function was entered.
 func (x *xlate) entryValue(b []byte) {
-	reg := -1
+	e := Entered{Reg: -1}
 	c := raw.Cursor{B: b}
 	switch code := c.U8(); {
-	case code >= 0x50 && code <= 0x6f && c.Done():
-		reg = int(code) - 0x50
+	case code >= 0x50 && code <= 0x6f:
+		e.Reg = int(code) - 0x50
 	case code == 0x90:
-		if n := c.ULEB(); c.Done() && !c.Bad && n <= 16 {
-			reg = int(n)
+		e.Reg = int(min(c.ULEB(), 1<<10))
+	case code >= 0x70 && code <= 0x8f:
+		if c.SLEB() == 0 {
+			e.Reg = int(code) - 0x70
+		}
+		if e.Size = 8; c.U8() == 0x94 {
+			e.Size = int64(c.U8())
+		} else if c.B[c.Off-1] != 0x06 {
+			e.Reg = -1
 		}
 	}
-	if !x.env.AtEntry || reg < 0 || reg >= columns {
+	known := !c.Bad && c.Done() && e.Reg >= 0 && e.Reg < columns && (e.Size == 0 || e.Size == 1 || e.Size == 2 || e.Size == 4 || e.Size == 8)
+	switch {
+	case known && x.env.Entered != nil:
+		x.entered(e)
+	case known && x.env.AtEntry && e.Size == 0:
+		x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(e.Reg)})
+	default:
 		x.lose("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
+	}
+}
+
+func (x *xlate) entered(e Entered) {
+	ops, why := x.env.Entered(e)
+	if why != "" {
+		x.lose(why)
 		return
 	}
-	x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(reg)})
+	x.ops = Append(x.ops, ops)
+	x.types = append(x.types, generic)
+}
+
+// parameterRef is the value of a parameter that the function no longer has.
+func (x *xlate) parameterRef(off uint64) {
+	if x.env.Entered == nil || off == 0 {
+		x.lose("it is a parameter of the caller (DW_OP_GNU_parameter_ref)")
+		return
+	}
+	x.entered(Entered{Param: off})
+}
+
+// Append puts one expression behind another.
+func Append(ops, more []debuginfo.Op) []debuginfo.Op {
+	base := len(ops)
+	ops = append(ops, more...)
+	for i := base; i < len(ops); i++ {
+		if c := ops[i].Code; c == debuginfo.OpSkip || c == debuginfo.OpBra {
+			ops[i].Arg += int64(base)
+		}
+	}
+	return ops
 }
 
 // branch notes a jump; its target is resolved when the whole is translated.

@@ -18,7 +18,7 @@ type operands struct {
 }
 
 // maxOps bounds a translated expression.
-const maxOps = 4096
+const maxOps = 1 << 14
 
 // opTable is filled by init: its handlers refer to it through xlate.
 var opTable [256]opInfo
@@ -119,7 +119,7 @@ func init() {
 	set(0xf6, "GNU_deref_type", "bu", derefType)
 	set(0xf7, "GNU_convert", "u", convert)
 	set(0xf9, "GNU_reinterpret", "u", func(x *xlate, a operands) { x.reinterpret(a.n[0]) })
-	set(0xfa, "GNU_parameter_ref", "w", refuse("it is a parameter of the caller (DW_OP_GNU_parameter_ref)"))
+	set(0xfa, "GNU_parameter_ref", "w", func(x *xlate, a operands) { x.parameterRef(a.n[0]) })
 	set(0xfb, "GNU_addr_index", "u", addrx)
 	set(0xfc, "GNU_const_index", "u", constx)
 	set(0xfd, "GNU_variable_value", "o", refuse("it is the value of another variable (DW_OP_GNU_variable_value)"))

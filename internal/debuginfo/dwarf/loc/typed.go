@@ -58,19 +58,32 @@ func (x *xlate) binary(code debuginfo.OpCode) {
 		x.lose("its location mixes types")
 		return
 	}
-	// The contract's division is signed, its remainder and shr unsigned. Words
-	// narrower than 64 bits are the same either way where the sign bit is clear.
+	// Of untyped words the division is signed, the remainder unsigned; the shifts say what they are.
 	unsigned := a.size > 0 && !a.signed
 	switch {
-	case code == debuginfo.OpDiv && unsigned && a.size == 8,
-		code == debuginfo.OpMod && a.signed,
-		code == debuginfo.OpShr && a.signed:
-		x.lose("its location uses typed arithmetic that is not supported")
-		return
+	case code == debuginfo.OpDiv && unsigned:
+		code = debuginfo.OpUDiv
+	case code == debuginfo.OpMod && a.signed:
+		code = debuginfo.OpSMod
+	case code == debuginfo.OpShr && a.signed && a.size < 8:
+		x.reextend(a.size)
+	case code == debuginfo.OpShra && unsigned && a.size < 8:
+		x.reextend(-a.size)
 	}
 	x.types = x.types[:len(x.types)-1]
 	x.emit(code, 0)
 	x.extend(a)
+}
+
+// reextend extends the second word from the top as a word of another sign.
+func (x *xlate) reextend(size int64) {
+	x.emit(debuginfo.OpSwap, 0)
+	x.emit(debuginfo.OpConvert, size)
+	x.emit(debuginfo.OpSwap, 0)
+}
+
+var unsignedCompare = map[debuginfo.OpCode]debuginfo.OpCode{
+	debuginfo.OpLt: debuginfo.OpULt, debuginfo.OpLe: debuginfo.OpULe, debuginfo.OpGt: debuginfo.OpUGt, debuginfo.OpGe: debuginfo.OpUGe,
 }
 
 func (x *xlate) compare(code debuginfo.OpCode) {
@@ -78,9 +91,12 @@ func (x *xlate) compare(code debuginfo.OpCode) {
 		return
 	}
 	a, b := x.types[len(x.types)-2], x.types[len(x.types)-1]
-	if a != b || a.size == 8 && !a.signed && code != debuginfo.OpEq && code != debuginfo.OpNe {
-		x.lose("its location compares typed values in a way that is not supported")
+	if a != b {
+		x.lose("its location mixes types")
 		return
+	}
+	if u, ok := unsignedCompare[code]; ok && a.size == 8 && !a.signed {
+		code = u
 	}
 	x.types = x.types[:len(x.types)-1]
 	*x.top() = generic
