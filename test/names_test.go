@@ -95,7 +95,11 @@ func compileAt(m *dwarf.Module, sites []dwarf.Site, text string) error {
 			return err
 		}
 		in := &sema.Input{Scope: scope, Collect: list}
-		if _, err := sema.Compile(in); err != nil {
+		out, err := sema.Compile(in)
+		if err == nil && out.Missing != nil {
+			err = out.Missing
+		}
+		if err != nil {
 			return err
 		}
 	}

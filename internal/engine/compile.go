@@ -1,10 +1,13 @@
 package engine
 
 import (
+	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -72,7 +75,7 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 	}
 	one := *c
 	one.known = map[string]*ir.Program{}
-	var left tracepoint.Skipped
+	var left, without tracepoint.Skipped
 	for i, w := range at {
 		if c.Progress != nil {
 			if err := c.Progress("compiling", i, len(at)); err != nil {
@@ -88,6 +91,9 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 			continue
 		}
 		list = append(list, progs...)
+		if i := slices.IndexFunc(progs, func(p *Program) bool { return p.Missing != nil }); i >= 0 {
+			without.Add(progs[i].Missing)
+		}
 	}
 	if len(list) == 0 {
 		return nil, true, left.First
@@ -95,7 +101,22 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 	if left.N > 0 {
 		c.warn(tp.Place.Text + ": " + left.Text(len(at)))
 	}
+	c.warnMissing(tp, &without, len(at))
 	return list, true, nil
+}
+
+// warnMissing reports values of the collect list that the debug information does not have at some of the addresses.
+func (c *Compiling) warnMissing(tp *tracepoint.Tracepoint, without *tracepoint.Skipped, of int) {
+	var first lang.Diagnostics
+	switch {
+	case without.N == 0:
+	case of == 1 && errors.As(without.First, &first):
+		for _, d := range first {
+			c.warn(d.Render("warning"))
+		}
+	default:
+		c.warn(fmt.Sprintf("%s: values are missing at %d of %d addresses: %s", tp.Place.Text, without.N, of, without.Reasons()))
+	}
 }
 
 // Compile makes the programs of a tracepoint at a site: one, unless several sites replace the site. They
@@ -154,6 +175,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 			c.warn(w.Render("warning"))
 		}
 		p := &Program{Key: key, Number: tp.Number, Label: in.Place, Site: part.Site, IR: out.Program, First: last}
+		p.Missing = out.Missing
 		if !part.Decides {
 			p.Schema = &out.Schema
 			p.Schema.PC = part.Site.Addr()

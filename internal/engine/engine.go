@@ -18,6 +18,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -86,6 +87,8 @@ type Program struct {
 	IR     *ir.Program // checked, and optimised if requested
 	// Schema is the layout of its records; nil if the program only decides for another.
 	Schema *event.Schema
+	// Missing are the items of the collect list of which the debug information has no value at the site.
+	Missing lang.Diagnostics
 	// First is the other program of a pair. It is called directly before this one and passes it a word
 	// (ir.Give, ir.Take): the hit counts if the word is not zero. Both are loaded and armed together, and
 	// have common counts.

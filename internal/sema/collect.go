@@ -96,11 +96,33 @@ func (co *collector) item(it lang.Collect) []*plan {
 	}
 	p := co.exitField(it)
 	if p == nil {
-		p = co.field(co.wordAsText(it, co.expr(it.X)), it.Format)
+		p = co.itemField(it)
 	}
 	co.fromStamp(p)
 	p.Name, p.span = it.Text, it.Span
 	return []*plan{p}
+}
+
+// itemField plans an item that is an expression. If the debug information has no value here of a variable in it, the
+// field has the reason: the other items, and other addresses of the place, have their values.
+func (co *collector) itemField(it lang.Collect) *plan {
+	var p *plan
+	b := co.try(func() { p = co.field(co.wordAsText(it, co.expr(it.X)), it.Format) })
+	switch {
+	case b == nil:
+		return p
+	case !b.undescribed || co.in.Kernel != nil && !co.in.Kernel.User: // another site of the kernel may have it
+		panic(b)
+	}
+	co.missing = append(co.missing, b.d)
+	p = &plan{}
+	p.Static, p.Reason = event.OptimisedOut, b.why
+	_ = co.try(func() {
+		co.uneval++
+		p.Type = co.expr(it.X).Type()
+	})
+	co.uneval = 0
+	return p
 }
 
 // exitField plans an item at a tail call that needs the return value: the record has the reason why there is

@@ -66,7 +66,10 @@ func TestDiagnostics(t *testing.T) {
 		if rest, ok := strings.CutPrefix(text, "if "); ok {
 			cond, collect = rest, ""
 		}
-		_, err := tryCompile(s, in, cond, collect)
+		out, err := tryCompile(s, in, cond, collect)
+		if err == nil && out.Missing != nil {
+			err = out.Missing
+		}
 		if err == nil {
 			t.Errorf("%s: no error", text)
 			continue

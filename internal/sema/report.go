@@ -16,12 +16,15 @@ type report struct {
 	brief    bool      // only whether it is right is asked, not what is wrong with it
 	errs     lang.Diagnostics
 	warnings []*lang.Diagnostic
+	missing  lang.Diagnostics // see Output.Missing
 }
 
-// bail carries a diagnostic from fail to guard; why is the reason that a variable has no value here.
+// bail carries a diagnostic from fail to guard; why is the reason that a variable has no value here. undescribed: it
+// has none by the debug information.
 type bail struct {
 	d           *lang.Diagnostic
 	unavailable bool
+	undescribed bool
 	why         string
 }
 

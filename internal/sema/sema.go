@@ -193,7 +193,8 @@ type Output struct {
 	Entry    *ir.Program // for the function's entry, which keeps what Program needs of it; nil: nothing
 	Schema   event.Schema
 	Warnings []*lang.Diagnostic
-	Actions  []ActionTypes // of Input.Actions
+	Missing  lang.Diagnostics // items of the collect list of which the debug information has no value at this site
+	Actions  []ActionTypes    // of Input.Actions
 }
 
 // Compile checks and lowers the condition and the collect list of one site.
@@ -224,6 +225,7 @@ func Compile(in *Input) (*Output, error) {
 	if d := c.tooLarge(out, fields); d != nil {
 		return nil, lang.Diagnostics{d}
 	}
+	out.Missing = c.missing
 	out.Entry, out.Warnings, out.Actions = entry, c.warnings, typesOf(acts)
 	return out, nil
 }

@@ -3,6 +3,7 @@ package sema
 import (
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/arch"
@@ -265,7 +266,8 @@ func (st *site) failUnavailable(e expr, v *varRef, why string) {
 	if rest, ok := strings.CutPrefix(why, "optimised out"); ok {
 		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
-	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, why})
+	undescribed := v.name != "retval" && (v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 || slices.ContainsFunc(v.loc.Pieces, func(p debuginfo.Piece) bool { return p.Kind == debuginfo.IsMissing && p.Why == why }))
+	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, undescribed, why})
 }
 
 // elsewhere lists the lines where a variable has a location.

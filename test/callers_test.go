@@ -1,0 +1,79 @@
+package test
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestCallers: what a function was called with, where only its callers' debug information has it. Each build has the
+// values of the calls in main's order; "-" is a value that may be unavailable: the way to the function is not certain,
+// or the compiler does not describe what is passed. Whatever is available is what was passed.
+func TestCallers(t *testing.T) {
+	need(t, "gcc", "clang")
+	const gone = "<optimised out>"
+	passed := map[string][]string{
+		"leaf":  {"a=7 b=8", "a=41 b=82", "a=101 b=50", "a=42 b=50", "a=300 b=301", "a=500 b=501"},
+		"again": {"a=20 b=21", "a=1 b=2", "a=1 b=2", "a=1 b=2"},
+	}
+	// How many of the first values of leaf come from callers: clang does not describe what rests on what main had.
+	sure := map[string]int{"gcc": 5, "clang": 2}
+	for _, build := range []string{"gcc -O2 -gdwarf-5", "gcc -O2 -gdwarf-4", "clang -O2 -gdwarf-5", "gcc -O3 -gdwarf-5 -fno-pie -no-pie"} {
+		t.Run(build, func(t *testing.T) {
+			flags := strings.Fields(build)
+			prog := compile(t, flags[0], "callers.c", flags[1:]...)
+			for at, want := range passed {
+				got := eventsAt(t, prog, at, "a, b", "")
+				if len(got) != len(want) {
+					t.Fatalf("%s: %d events, want %d: %q", at, len(got), len(want), got)
+				}
+				for i, g := range got {
+					for k, v := range strings.Fields(strings.ReplaceAll(g, gone, "-")) {
+						w := strings.Fields(want[i])[k]
+						certain := at == "leaf" && i < sure[flags[0]]
+						if v != w && (certain || !strings.HasSuffix(v, "=-")) {
+							t.Errorf("%s, call %d: %s, want %s", at, i, v, w)
+						}
+					}
+				}
+			}
+			if got := eventsAt(t, prog, "through", "p->y, *p", ""); len(got) != 1 || got[0] != "p->y=77 *p={x = 41, y = 77}" {
+				t.Errorf("memory of the caller: %q", got)
+			}
+			// A condition on such a value: hits without it are faults, and not recorded.
+			if got := eventsAt(t, prog, "leaf", "b", "a == 41"); len(got) != 1 || got[0] != "b=82" {
+				t.Errorf("condition: %q", got)
+			}
+		})
+	}
+}
+
+// eventsAt are the values that are collected at a marked line.
+func eventsAt(t *testing.T, prog, mark, collect, cond string) []string {
+	t.Helper()
+	src, err := os.ReadFile("programs/callers.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before, _, _ := strings.Cut(string(src), "/* "+mark+" */")
+	place := fmt.Sprintf("callers.c:%d", strings.Count(before, "\n")+1)
+	if cond != "" {
+		place += " if " + cond
+	}
+	file := filepath.Join(t.TempDir(), "events")
+	res := jalon(t, "trace", "-o", file, "-c", collect, place, "--", prog)
+	b, err := os.ReadFile(file)
+	if err != nil || res.status != 0 {
+		t.Fatal(err, res.stderr)
+	}
+	first, _, _ := strings.Cut(collect, ",")
+	var list []string
+	for _, l := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+		if i := strings.Index(l, first+"="); i >= 0 {
+			list = append(list, l[i:])
+		}
+	}
+	return list
+}
