@@ -2,6 +2,7 @@ package test
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"os"
 	"regexp"
@@ -20,6 +21,7 @@ type comparison struct {
 	hits     map[uint64]int
 	suspects []suspect
 	imageEnd uint64
+	callers  int // equal values that rest on what callers passed
 }
 
 func (c *comparison) tally() string {
@@ -58,6 +60,7 @@ func (c *comparison) run(points map[uint64]*point, theirs []gdbStop, ours []hit)
 		c.s.t.Errorf("jalon has %d events, GDB %d stops: the next is at %#x (%s)", i, len(theirs), theirs[i].PC, c.where(theirs[i].PC))
 	}
 	c.settle(points)
+	c.availability()
 	if c.counts["same"] < 1000 && !c.s.real {
 		c.s.t.Errorf("only %d values were the same", c.counts["same"])
 	}
@@ -69,6 +72,48 @@ func (c *comparison) run(points map[uint64]*point, theirs []gdbStop, ours []hit)
 func (c *comparison) where(pc uint64) string {
 	name, off, file, line, _ := c.s.mod.Symbolize(pc - c.s.bias)
 	return fmt.Sprintf("%s+%d, %s:%d", name, off, file[strings.LastIndexByte(file, '/')+1:], line)
+}
+
+// What a count of the comparison says of the pairs. Those that are not listed are neither.
+var (
+	haveBoth = []string{
+		"same", "known: a comparison is an int in C", "known: GDB's name of a pointer's type", "known: GDB orders parameters", "known: GDB's LOGICAL",
+		"known: incomplete sequences", "GDB shows more or less", "known: GDB reads the registers of callers",
+	}
+	gdbAlone = []string{
+		"known: entry values", "known: no arithmetic with long double", "known: limit of $locals", "known: implicit pointers", "known: released frames",
+		"known: x87 registers", "known: locations computed", "known: bounds that are computed", "parts optimised out", "different",
+	}
+)
+
+func (c *comparison) sum(keys []string) (n int) {
+	for k, m := range c.counts {
+		if slices.ContainsFunc(keys, func(p string) bool { return strings.HasPrefix(k, p) }) {
+			n += m
+		}
+	}
+	return n
+}
+
+// availability logs how many of the values that GDB has jalon has too.
+func (c *comparison) availability() {
+	both, alone := c.sum(haveBoth), c.sum(gdbAlone)
+	if n := both + alone; n > 0 {
+		c.s.t.Logf("availability: both %d, GDB alone %d, different %d, jalon alone %d, from callers %d: %.2f %%, without callers %.2f %%", both, alone-c.counts["different"], c.counts["different"], c.counts["constants that GDB does not show"],
+			c.callers, 100*float64(both)/float64(n), 100*float64(both-c.callers)/float64(n))
+	}
+}
+
+// fromCaller reports whether the value of an expression rests on what a caller passed.
+func (p *point) fromCaller(x string) bool {
+	none := func(op debuginfo.Op) bool { return op.Code == debuginfo.OpNone }
+	for _, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
+		searched := slices.ContainsFunc(v.Loc.Pieces, func(q debuginfo.Piece) bool { return slices.ContainsFunc(q.Expr, none) })
+		if searched && regexp.MustCompile(`\b`+regexp.QuoteMeta(v.Name)+`\b`).MatchString(x) {
+			return true
+		}
+	}
+	return false
 }
 
 func (c *comparison) stop(p *point, g *gdbStop, h *hit) {
@@ -143,8 +188,8 @@ var pointerType = regexp.MustCompile(`^\([^()]*\) `)
 var cloneSuffix = regexp.MustCompile(`(\.(isra|constprop|part|cold|lto_priv)(\.\d+)*)+$`)
 
 // sourceNames removes from a stop what GDB takes from the optimiser and not from the source: names of
-// clones, and variables and labels without a value that GDB takes from blocks of the abstract function that
-// are not around the pc.
+// clones, and static variables, labels and variables without a value that GDB takes from blocks of the abstract
+// function that are not around the pc.
 func (c *comparison) sourceNames(p *point, g *gdbStop) {
 	if g.Func = cloneSuffix.ReplaceAllString(g.Func, ""); strings.ContainsAny(g.Func, "<[(") {
 		g.Func = p.fn // there is more than one way to write the name of a template's instance
@@ -157,7 +202,7 @@ func (c *comparison) sourceNames(p *point, g *gdbStop) {
 		params[v.Name] = true
 	}
 	g.Locals = slices.DeleteFunc(g.Locals, func(n named) bool {
-		return !ours[n.name] && (params[n.name] /* a constant one is a local variable too */ || n.a.V == nil || *n.a.V == "<optimized out>" || strings.HasSuffix(*n.a.V, n.name)) // or an enumerator
+		return !ours[n.name] && (params[n.name] /* a constant one is a local variable too */ || n.a.V == nil || n.a.Static || *n.a.V == "<optimized out>" || strings.HasSuffix(*n.a.V, n.name)) // or an enumerator
 	})
 	left := map[string]int{}
 	for _, v := range p.args {
@@ -282,7 +327,7 @@ func weaker(reason string) string {
 // noValue reports whether GDB has no value. It prints "synthetic pointer" for any piece without a place in
 // an expression, numbers included.
 func noValue(s string) bool {
-	return s == "<optimized out>" || strings.Contains(s, "<synthetic pointer>")
+	return s == "<optimized out>" || s == "error: value has been optimized out" || strings.Contains(s, "<synthetic pointer>")
 }
 
 var (
@@ -365,11 +410,21 @@ var typeWords = strings.NewReplacer("long long unsigned int", "unsigned long lon
 
 // value compares both outputs for the expression ask (name without its format).
 func (c *comparison) value(p *point, ask, got, want string) {
+	before := c.sum(haveBoth)
+	c.compare(p, ask, got, want)
+	if c.sum(haveBoth) > before && p.fromCaller(ask) {
+		c.callers++
+	}
+}
+
+func (c *comparison) compare(p *point, ask, got, want string) {
 	_, letter := cutFormat(ask)
 	if c.s.real {
 		got, want = withoutMapped(got), reference.ReplaceAllString(withoutMapped(want), "")
 	}
 	switch {
+	case strings.HasSuffix(want, "fatal to GDB"):
+		c.counts["GDB gives up"]++
 	case sameValue(got, want), c.s.real && sameValue(typeWords.Replace(got), typeWords.Replace(want)):
 		c.counts["same"]++
 	case letter == "s" && strings.HasSuffix(want, " "+got), letter == "s" && want == "0x0" && got == "<unreadable address 0x0>":
@@ -513,7 +568,7 @@ func (p *point) fragments(x string) bool {
 
 // reason is why a variable has no value at a point.
 func (p *point) reason(name string) string {
-	if why := p.gone[name]; why != "" {
+	if why := p.gone[name] + p.missing[name]; why != "" {
 		return why
 	}
 	for _, v := range append(append([]*debuginfo.Variable{}, p.args...), p.locals...) {
@@ -532,13 +587,14 @@ type suspect struct {
 	ask  string
 	kind string
 	text string
+	got  string
 	want string
 }
 
 // bad records a difference. ask is empty if it does not concern a value.
 func (c *comparison) bad(p *point, kind, ask, what, got, want string) {
 	text := fmt.Sprintf("%s: %#x (%s): %s:\n  jalon %s\n  gdb   %s", kind, p.addr, c.where(p.addr), what, around(got, got, want), around(want, got, want))
-	c.suspects = append(c.suspects, suspect{p, c.hits[p.addr], ask, kind, text, want})
+	c.suspects = append(c.suspects, suspect{p, c.hits[p.addr], ask, kind, text, got, want})
 }
 
 // around is the part of s, which is a or b, where these begin to differ.
@@ -566,11 +622,15 @@ func (c *comparison) settle(addrs map[uint64]*point) {
 		index[a] = map[string]int{}
 	}
 	again := false
+	entries := map[string]bool{}
 	for _, s := range c.suspects {
 		if s.ask == "" {
 			continue
 		}
 		again = true
+		if f, ok := c.s.mod.FunctionAt(s.p.addr - c.s.bias); ok && c.s.real {
+			entries[fmt.Sprintf("%#x", f.Lo+c.s.bias)] = true
+		}
 		if _, ok := index[s.p.addr][s.ask]; !ok {
 			key := fmt.Sprintf("%#x", s.p.addr)
 			q := asks[key]
@@ -581,8 +641,19 @@ func (c *comparison) settle(addrs map[uint64]*point) {
 	}
 	reported := map[string]int{}
 	stable := func(suspect) bool { return true }
+	agrees := func(suspect) bool { return false }
 	if again {
-		first, second := nthStops(c.s.gdbJob(asks, hitsLooked, 0xff, false)), nthStops(c.s.gdbJob(asks, hitsLooked, 0, false))
+		o := gdbOptions{hits: hitsLooked, entries: slices.Sorted(maps.Keys(entries))}
+		second := nthStops(c.s.gdbJob(asks, o))
+		o.poison = 0xff
+		first := nthStops(c.s.gdbJob(asks, o))
+		if c.s.real {
+			outer := nthStops(c.s.gdbJob(asks, gdbOptions{hits: hitsLooked, poison: noPoison, physical: true}))
+			agrees = func(s suspect) bool {
+				at := outer[nth{s.p.addr, s.hit}]
+				return s.ask != "" && at != nil && sameValue(withoutMapped(s.got), withoutMapped(at.Exprs[index[s.p.addr][s.ask]].String()))
+			}
+		}
 		stable = func(s suspect) bool {
 			if s.ask == "" {
 				return true
@@ -593,6 +664,10 @@ func (c *comparison) settle(addrs map[uint64]*point) {
 		}
 	}
 	for _, s := range c.suspects {
+		if agrees(s) {
+			c.counts["known: GDB reads the registers of callers in the wrong frame for inlined functions"]++
+			continue
+		}
 		if !stable(s) || s.ask != "" && c.unset(s.p.addr) {
 			c.counts["never set"]++
 			continue

@@ -168,7 +168,7 @@ func (s *subject) gdbConditions(list []condition) map[string]int {
 		}
 	}
 	count := map[string]int{}
-	for _, st := range s.gdbJob(asks, 0, noPoison, false) {
+	for _, st := range s.gdbJob(asks, gdbOptions{poison: noPoison}) {
 		for k, v := range st.Conds {
 			if n, ok := v.(float64); ok && n != 0 {
 				count[fmt.Sprintf("%#x %d", st.PC, index[st.PC][k])]++

@@ -131,6 +131,7 @@ type point struct {
 	args, locals []*debuginfo.Variable
 	exprs        []string
 	gone         map[string]string // expressions that jalon does not compile here, and why
+	missing      map[string]string // those of which the debug information has no value here, and why
 }
 
 // points selects the expressions for each address, and finds out which of them jalon refuses there.
@@ -141,7 +142,7 @@ func (s *subject) points(addrs []uint64) map[uint64]*point {
 		if err != nil {
 			s.t.Fatalf("scope at %#x: %v", a-s.bias, err)
 		}
-		p := &point{addr: a, fn: sc.FuncName(), args: sc.Args(), locals: sc.Locals(), gone: map[string]string{}}
+		p := &point{addr: a, fn: sc.FuncName(), args: sc.Args(), locals: sc.Locals(), gone: map[string]string{}, missing: map[string]string{}}
 		seen := map[string]bool{}
 		fatal := p.fatalToGDB()
 		add := func(list []string) {
@@ -201,10 +202,14 @@ func (p *point) refuse(sc debuginfo.Scope, bias uint64) {
 	for _, x := range list {
 		items, err := lang.ParseCollect(x)
 		if err == nil {
-			_, err = sema.Compile(&sema.Input{
+			var out *sema.Output
+			out, err = sema.Compile(&sema.Input{
 				Scope: sc, Bias: bias, Collect: items, Place: "p",
 				TLSOffset: func() (int64, error) { return 0, nil },
 			})
+			if err == nil && out.Missing != nil {
+				p.missing[x] = out.Missing[0].Msg
+			}
 		}
 		if err != nil {
 			msg, _, _ := strings.Cut(err.Error(), "\n")

@@ -58,6 +58,8 @@ type subject struct {
 	mod    *dwarf.Module
 	// real: the program was not written for these tests, see TestOracleReal.
 	real bool
+	// fatal are places and expressions on which GDB crashes.
+	fatal [][2]string
 }
 
 func newSubject(t *testing.T, src, flags string) *subject {

@@ -3,8 +3,10 @@
 # expressions (as arguments of the command "output") and conditions to evaluate there, and the number of
 # stops to examine at an address (0: all); "values": whether arguments and locals are included; "poison": a
 # byte that is written below the red zone at each stop (null: none). One JSON object for each stop is
-# written to "out". "real": values of other languages than C are written in C's notation.
-import gdb, json, os
+# written to "out". "fatal": [[ADDR, EXPR], ..], what GDB crashes on; what is evaluated last is in the file OUT.at.
+# "entries": addresses of functions where the stack that they are about to use is overwritten. "physical": in
+# inlined functions, values of variables are those of the frame around them. "real": values of other languages than C are written in C's notation.
+import gdb, json, os, re
 
 job = json.load(open(os.environ["JOB"]))
 out = open(job["out"], "w")
@@ -17,8 +19,19 @@ for setting in ("auto-load python-scripts off", "may-call-functions off", "confi
 gdb.execute("file " + job["prog"])
 
 
+fatal = {(int(a, 16), x) for a, x in job.get("fatal") or []}
+last = open(job["out"] + ".at", "w")
+
+
 def output(what):
     """The text of GDB's answer, or its complaint."""
+    at = int(gdb.selected_frame().pc())
+    if (at, what) in fatal:
+        return {"e": "fatal to GDB"}
+    last.seek(0)
+    last.truncate()
+    last.write("%#x%s" % (at, what))
+    last.flush()
     try:
         return {"v": gdb.execute("output" + what, to_string=True)}
     except gdb.error as e:
@@ -56,10 +69,31 @@ def names(frame, wanted):
                 seen.add(s.name)
                 if wanted == "locals":
                     found.append([s.name, output(" " + s.name)])
+                    found[-1][1]["static"] = s.addr_class in (gdb.SYMBOL_LOC_STATIC, gdb.SYMBOL_LOC_LABEL)
         if block.function is not None:
             break
         block = block.superblock
     return found
+
+
+def physical(frame):
+    """Variables of an inlined function, by the frame of the function that it is inlined into: $physical_NAME."""
+    outer = frame
+    while outer.type() == gdb.INLINE_FRAME:
+        outer = outer.older()
+    found, block = set(), frame.block()
+    while outer != frame and block is not None and not block.is_static and not block.is_global:
+        for s in block:
+            if (s.is_argument or s.is_variable) and s.name not in found:
+                try:
+                    gdb.set_convenience_variable("physical_" + s.name, s.value(outer))
+                    found.add(s.name)
+                except gdb.error:
+                    pass
+        if block.function is not None:
+            break
+        block = block.superblock
+    return lambda text: re.sub(r"(?<![\w.>])(?:%s)\b" % "|".join(map(re.escape, found)), lambda m: "$physical_" + m[0], text) if found else text
 
 
 # Set while the program runs: only then are relocated addresses right.
@@ -70,6 +104,9 @@ for addr, what in job["stops"].items():
     stops[addr] = what
     points[addr] = gdb.Breakpoint("*%#x" % addr)
     points[addr].silent = True
+entries = {int(a, 16) for a in job.get("entries") or []}
+for addr in entries - set(stops):
+    gdb.Breakpoint("*%#x" % addr).silent = True
 left = {a: job["hits"] for a in stops}
 inferior = gdb.selected_inferior()
 while True:
@@ -83,6 +120,11 @@ while True:
         break
     frame = gdb.newest_frame()
     pc = frame.pc()
+    if pc in entries:
+        sp = int(frame.read_register("rsp"))
+        inferior.write_memory(sp - 16384, bytes([job["poison"]]) * 16384)
+        if pc not in stops or points[pc].is_valid() is False:
+            continue
     if pc not in stops:
         out.write(json.dumps({"pc": pc, "unexpected": True}) + "\n")
         break
@@ -98,7 +140,8 @@ while True:
         if job["values"]:
             rec["args"] = names(frame, "args")
             rec["locals"] = names(frame, "locals")
-        rec["exprs"] = [output(x) for x in stops[pc].get("exprs", [])]
+        spelled = physical(frame) if job.get("physical") else lambda text: text
+        rec["exprs"] = [output(spelled(x)) for x in stops[pc].get("exprs", [])]
     if stops[pc].get("conds"):
         rec["conds"] = [condition(x) for x in stops[pc]["conds"]]
     if job["poison"] is not None:
