@@ -124,6 +124,15 @@ torture:
 	@scripts/deps.sh torture
 	@GO=$(GO) scripts/torture.sh
 
+# Values beside GDB's at random places of programs that were not written for jalon: sqlite, lua, zstd, zlib, jq and
+# bzip2 of gcc and clang at -O2 and -O3, ninja, snappy, leveldb, a program of Rust and one of Go. PLACES: of each build.
+# At the end there is a table of pairs (place, expression): the same value, GDB's only, another, jalon's only. `make
+# test` compares programs of its own (TestOracleValues, TestCallers).
+.PHONY: fidelity
+fidelity:
+	@scripts/deps.sh test
+	@scripts/oracle-real.sh -m -n $(or $(PLACES),1000) lua bzip2 minigzip zstd jq sqlite ninja snappy leveldb regex gofmt
+
 # 100,000 stacks of programs of gcc, clang, Go and Rust, at instructions where a timer stops them, beside GDB's frames
 # (15 minutes). `make test` compares 400.
 .PHONY: test-stacks

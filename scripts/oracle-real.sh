@@ -4,24 +4,28 @@
 # (TestOracleReal). A directory is made for it below TMPDIR, and removed. Needs network access to a
 # mirror of Debian, the packages of "make test", llvm, libclang-rt-14-dev, tclsh and bison.
 #
-# usage: scripts/oracle-real.sh [-n PLACES] [-s SEED] [-k DIR] [PROGRAM...]
+# usage: scripts/oracle-real.sh [-m] [-n PLACES] [-s SEED] [-k DIR] [PROGRAM...]
+#   -m  plain builds of the programs of C: gcc and clang, each with -O2 and -O3
 #   -n  places of each build (800)
 #   -s  seed that chooses them (random)
 #   -k  keep sources and builds in DIR, and use what is there
-# PROGRAM: lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas asan g3; all of them by default.
+# PROGRAM: lua bzip2 minigzip ninja sqlite zstd jq leveldb snappy regex gofmt blas asan g3; all of them by default.
+# At the end there is a table: for each build the pairs of place and expression of which GDB and jalon have the same
+# value, of which only GDB has one, or another; of which only jalon has one; and how many rest on what callers pass.
 set -euo pipefail
 repo=$(cd "$(dirname "$0")/.." && pwd)
-places=800 seed=$RANDOM work=
-while getopts n:s:k: o; do
+places=800 seed=$RANDOM work= plain=
+while getopts mn:s:k: o; do
 	case $o in
+	m) plain=1 ;;
 	n) places=$OPTARG ;;
 	s) seed=$OPTARG ;;
 	k) mkdir -p "$OPTARG" && work=$(cd "$OPTARG" && pwd) ;;
-	*) sed -n '2,12s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
+	*) sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2 ;;
 	esac
 done
 shift $((OPTIND - 1))
-[ $# -gt 0 ] || set -- lua bzip2 minigzip ninja sqlite zstd jq leveldb regex gofmt blas asan g3
+[ $# -gt 0 ] || set -- lua bzip2 minigzip ninja sqlite zstd jq leveldb snappy regex gofmt blas asan g3
 if [ -z "$work" ]; then
 	work=$(mktemp -d "${TMPDIR:-/tmp}/oracle-real.XXXXXX")
 	trap 'rm -rf "$work"' EXIT
@@ -67,16 +71,33 @@ split() {
 	rm -rf "o-$name"
 }
 
+# each NAME FLAGS LIBS SOURCE...: with -m, the plain builds of a program; their names are in builds
+each() {
+	local name=$1 flags=$2 libs=$3 cc o
+	shift 3
+	builds=()
+	[ -n "$plain" ] || return 1
+	for cc in gcc clang; do
+		for o in O2 O3; do
+			build $cc "-$o $flags" $name-$cc-$o-plain "$libs" "$@"
+			builds+=($name-$cc-$o-plain)
+		done
+	done
+}
+
 text() { # 400 lines that compress
 	[ -e in.txt ] || for i in $(seq 400); do echo "line $i $((i * 7919 % 1009))"; done > in.txt
 }
 
 prepare_lua() {
 	fetch lua5.4
-	local files f="-DLUA_USE_POSIX"
+	local files f="-DLUA_USE_POSIX -Dluai_makeseed(L)=7u"
 	files=$(ls lua-5.4.*/src/*.c | grep -v /luac.c)
-	build gcc "-O3 -flto $f" lua-gcc-O3-lto -lm $files
-	split clang "-O2 $f" lua-clang-O2-dwp -lm $files
+	each lua "$f" -lm $files || {
+		build gcc "-O3 -flto $f" lua-gcc-O3-lto -lm $files
+		split clang "-O2 $f" lua-clang-O2-dwp -lm $files
+		builds=(lua-gcc-O3-lto lua-clang-O2-dwp)
+	}
 	cat > s.lua <<'L'
 local function fib(n) if n < 2 then return n end return fib(n - 1) + fib(n - 2) end
 local t = {}
@@ -91,7 +112,7 @@ print(load("return 1 + 2 * 3 // 2 ~ 5, ...")(7), select("#", table.unpack({ 1, 2
 for w in string.gmatch("one two three", "%a+") do s = s .. w end
 collectgarbage()
 L
-	for b in lua-gcc-O3-lto lua-clang-O2-dwp; do subject $b "$PWD/s.lua"; done
+	for b in "${builds[@]}"; do subject $b "$PWD/s.lua"; done
 }
 
 prepare_bzip2() {
@@ -99,10 +120,13 @@ prepare_bzip2() {
 	text
 	local files f
 	files=$(for f in blocksort huffman crctable randtable compress decompress bzlib bzip2; do echo bzip2-1*/$f.c; done)
-	build gcc -O2 bzip2-gcc-O2-dwz "" $files
-	dwz "$work/bin/bzip2-gcc-O2-dwz" 2>&1 || true # it refuses what it has packed before
-	build clang "-O3 -flto" bzip2-clang-O3-lto "" $files
-	for b in bzip2-gcc-O2-dwz bzip2-clang-O3-lto; do subject $b -k -c "$PWD/in.txt"; done
+	each bzip2 "" "" $files || {
+		build gcc -O2 bzip2-gcc-O2-dwz "" $files
+		dwz "$work/bin/bzip2-gcc-O2-dwz" 2>&1 || true # it refuses what it has packed before
+		build clang "-O3 -flto" bzip2-clang-O3-lto "" $files
+		builds=(bzip2-gcc-O2-dwz bzip2-clang-O3-lto)
+	}
+	for b in "${builds[@]}"; do subject $b -k -c "$PWD/in.txt"; done
 }
 
 prepare_minigzip() {
@@ -111,9 +135,12 @@ prepare_minigzip() {
 	local files f
 	files="$(ls zlib-1*/*.c) $(ls zlib-1*/test/minigzip.c)"
 	f="-D_LARGEFILE64_SOURCE -DHAVE_UNISTD_H -I$(echo zlib-1*)"
-	split gcc "-O3 $f" minigzip-gcc-O3-dwp "" $files
-	build clang "-O3 $f" minigzip-clang-O3 "" $files
-	for b in minigzip-gcc-O3-dwp minigzip-clang-O3; do subject $b -c "$PWD/in.txt"; done
+	each minigzip "$f" "" $files || {
+		split gcc "-O3 $f" minigzip-gcc-O3-dwp "" $files
+		build clang "-O3 $f" minigzip-clang-O3 "" $files
+		builds=(minigzip-gcc-O3-dwp minigzip-clang-O3)
+	}
+	for b in "${builds[@]}"; do subject $b -c "$PWD/in.txt"; done
 }
 
 prepare_ninja() {
@@ -142,9 +169,12 @@ prepare_sqlite() {
 	fetch sqlite3
 	[ -e sqlite-build/shell.c ] || (mkdir -p sqlite-build && cd sqlite-build && ../sqlite3-3*/configure --disable-tcl && make sqlite3.c shell.c) > sqlite.log
 	local f="-DSQLITE_THREADSAFE=0 -DSQLITE_OMIT_LOAD_EXTENSION -Isqlite-build" files="sqlite-build/sqlite3.c sqlite-build/shell.c"
-	build gcc "-O2 $f" sqlite-gcc-O2 -lm $files
-	split gcc "-O3 $f" sqlite-gcc-O3-dwp -lm $files
-	build clang "-O3 $f" sqlite-clang-O3 -lm $files
+	each sqlite "$f" -lm $files || {
+		build gcc "-O2 $f" sqlite-gcc-O2 -lm $files
+		split gcc "-O3 $f" sqlite-gcc-O3-dwp -lm $files
+		build clang "-O3 $f" sqlite-clang-O3 -lm $files
+		builds=(sqlite-gcc-O2 sqlite-gcc-O3-dwp sqlite-clang-O3)
+	}
 	cat > s.sql <<'Q'
 create table t(a integer primary key, b text, c real);
 with recursive n(i) as (select 1 union all select i + 1 from n where i < 40) insert into t select i, printf('%05d', i * 7919 % 3001), i / 7.0 from n;
@@ -158,7 +188,7 @@ create trigger g after insert on t begin update t set c = 1 where a = new.a; end
 pragma integrity_check; explain query plan select * from t where b = 'x'; vacuum;
 select nosuch from t;
 Q
-	for b in sqlite-gcc-O2 sqlite-gcc-O3-dwp sqlite-clang-O3; do subject $b -init "$PWD/s.sql" :memory: .tables; done
+	for b in "${builds[@]}"; do subject $b -init "$PWD/s.sql" :memory: .tables; done
 }
 
 prepare_zstd() {
@@ -167,11 +197,14 @@ prepare_zstd() {
 	local files f="-DZSTD_DISABLE_ASM -Izstd-build/lib"
 	[ -e zstd-build ] || ln -s "$(echo zstd-1*)" zstd-build
 	files="$(ls zstd-build/lib/{common,compress,decompress,dictBuilder}/*.c) $(ls zstd-build/programs/*.c)"
-	build gcc "-O3 $f" zstd-gcc-O3 "" $files
-	split clang "-O2 $f" zstd-clang-O2-dwp "" $files
-	for b in zstd-gcc-O3 zstd-clang-O2-dwp; do subject $b -19 -c "$PWD/in.txt"; done
-	[ -e in.zst ] || "$work/bin/zstd-gcc-O3" -q -o in.zst in.txt
-	subject zstd-gcc-O3 -d -c "$PWD/in.zst"
+	each zstd "$f" "" $files || {
+		build gcc "-O3 $f" zstd-gcc-O3 "" $files
+		split clang "-O2 $f" zstd-clang-O2-dwp "" $files
+		builds=(zstd-gcc-O3 zstd-clang-O2-dwp)
+	}
+	for b in "${builds[@]}"; do subject $b -19 -c "$PWD/in.txt"; done
+	[ -e in.zst ] || "$work/bin/${builds[0]}" -q -o in.zst in.txt
+	subject "${builds[0]}" -d -c "$PWD/in.zst"
 }
 
 prepare_jq() {
@@ -185,11 +218,14 @@ prepare_jq() {
 	files=$(ls $d/src/*.c | grep -v -e inject_errors -e jq_test)
 	f="$f -I$d -I$d/src"
 	echo 'int jq_testsuite(void *d, int v, int c, char **a) { return 0; }' > jq_tests.c
-	build gcc "-O2 -flto $f" jq-gcc-O2-lto -lm $files jq_tests.c
-	build clang "-O3 $f" jq-clang-O3 -lm $files jq_tests.c
+	each jq "$f" -lm $files jq_tests.c || {
+		build gcc "-O2 -flto $f" jq-gcc-O2-lto -lm $files jq_tests.c
+		build clang "-O3 $f" jq-clang-O3 -lm $files jq_tests.c
+		builds=(jq-gcc-O2-lto jq-clang-O3)
+	}
 	echo '[{"a":1,"b":"x","c":[1,2.5,null]},{"a":7,"b":"y\u00e4","c":[true,{"d":-3e5}]}]' > in.json
 	echo '[.[] | {a, n: (.c | length), t: (.b | ascii_upcase)}] | sort_by(-.a), (map(.a) | add / 2), (.[0].c | tostring), (. as [$x, $y] | try error("e") catch .), (reduce .[] as $i (0; . + $i.a)), ([limit(3; range(10))] | @csv), (tojson | fromjson | paths)' > f.jq
-	for b in jq-gcc-O2-lto jq-clang-O3; do subject $b -f "$PWD/f.jq" "$PWD/in.json"; done
+	for b in "${builds[@]}"; do subject $b -f "$PWD/f.jq" "$PWD/in.json"; done
 }
 
 prepare_leveldb() {
@@ -244,6 +280,42 @@ C
 	split clang++ "-O2 $f" leveldb-clang-O2-dwp -lpthread leveldb_main.cc $files
 	build g++ "-O3 $f" leveldb-gcc-O3 -lpthread leveldb_main.cc $files
 	for b in leveldb-clang-O2-dwp leveldb-gcc-O3; do subject $b; done
+}
+
+prepare_snappy() {
+	fetch snappy
+	text
+	local d f b
+	d=$(echo snappy-1*)
+	mkdir -p snappy-build
+	sed -e 's/\${PROJECT_VERSION_MAJOR}/1/; s/\${PROJECT_VERSION_MINOR}/1/; s/\${PROJECT_VERSION_PATCH}/9/; s/\${HAVE_SYS_UIO_H_01}/1/' "$d/snappy-stubs-public.h.in" > snappy-build/snappy-stubs-public.h
+	cat > snappy_main.cc <<'C'
+#include <cstdio>
+#include <fstream>
+#include <iterator>
+#include <string>
+#include "snappy.h"
+#include "snappy-sinksource.h"
+int main(int, char **argv) {
+  std::ifstream in(argv[1]);
+  std::string text((std::istreambuf_iterator<char>(in)), {}), packed, again;
+  size_t n = snappy::Compress(text.data(), text.size(), &packed);
+  bool valid = snappy::IsValidCompressedBuffer(packed.data(), packed.size());
+  bool ok = snappy::Uncompress(packed.data(), packed.size(), &again);
+  snappy::ByteArraySource source(packed.data(), packed.size());
+  std::string out(text.size(), 0);
+  snappy::UncheckedByteArraySink sink(&out[0]);
+  bool streamed = snappy::Uncompress(&source, &sink);
+  packed[packed.size() / 2] ^= 0x55;
+  printf("%zu %d %d %d %d\n", n, valid, ok && again == text, streamed && out == text, snappy::Uncompress(packed.data(), packed.size(), &again));
+}
+C
+	f="-std=c++11 -I$d -Isnappy-build -DNDEBUG"
+	for b in "gcc O2 g++" "clang O3 clang++"; do
+		set -- $b
+		build $3 "-$2 $f" snappy-$1-$2 "" snappy_main.cc $d/snappy.cc $d/snappy-sinksource.cc $d/snappy-stubs-internal.cc
+		subject snappy-$1-$2 "$PWD/in.txt"
+	done
 }
 
 # A program of Rust: the crates of regular expressions.
@@ -342,4 +414,19 @@ JALON_ORACLE_REAL=$(IFS=";"; echo "${subjects[*]}")
 export JALON_ORACLE_REAL JALON_ORACLE_PLACES=$places JALON_ORACLE_SEED=$seed
 echo "places $places, seed $seed"
 cd "$repo"
-CGO_ENABLED=0 go test ./test -count=1 -timeout 8h -run TestOracleReal -v
+status=0
+CGO_ENABLED=0 go test ./test -count=1 -timeout 8h -run TestOracleReal -v 2>&1 | tee "$work/log" || status=$?
+# The lines of one build are together.
+awk '
+function row() { if (n) printf "%-26s %9d %9d %9d %9d %9d %8.2f %8.2f\n", name, both, alone, other, ours, callers, 100 * both / n, 100 * (both - callers) / n }
+BEGIN { printf "%-26s %9s %9s %9s %9s %9s %8s %8s\n", "build", "both", "GDB only", "different", "jalon", "callers", "%", "% before" }
+/=== RUN +TestOracleReal\// { sub(".*/", ""); name = $0 }
+/availability:/ {
+	gsub(/[,:]/, "")
+	for (i = 1; i < NF; i++) v[$i] = $(i + 1)
+	for (i = 1; i < NF; i++) if ($i == "GDB") alone = $(i + 2); else if ($i == "jalon") ours = $(i + 2); else if ($i == "from") callers = $(i + 2)
+	both = v["both"]; other = v["different"]; n = both + alone + other
+	row(); b += both; a += alone; o += other; j += ours; c += callers
+}
+END { name = "all"; both = b; alone = a; other = o; ours = j; callers = c; n = b + a + o; row() }' "$work/log" | tee "$work/table"
+exit $status
