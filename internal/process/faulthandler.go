@@ -39,7 +39,7 @@ func (s *Stopped) PrepareFaultHandler(faults map[uint64]uint64) (*FaultHandler, 
 		b := faultBlob(sig, h.prev, table)
 		h.size = (uint64(len(b)) + memory.PageSize - 1) &^ (memory.PageSize - 1)
 		f.list, blobs = append(f.list, h), append(blobs, b)
-		calls = append(calls, SystemCall(unix.SYS_MMAP, 0, h.size, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0))
+		calls = append(calls, SystemCall(unix.SYS_MMAP, s.sp.Place(h.size), h.size, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0))
 	}
 	results, err := s.Syscalls(calls)
 	for i := 0; err == nil && i < len(results); i++ {

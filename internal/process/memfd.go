@@ -32,7 +32,7 @@ import (
 // A file that fails a check is closed, and nothing of it was changed.
 func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.File, err error) {
 	const op = "map the shared memory"
-	reserve := SystemCall(unix.SYS_MMAP, 0, g.MemSize(), unix.PROT_NONE,
+	reserve := SystemCall(unix.SYS_MMAP, s.sp.Place(g.MemSize()), g.MemSize(), unix.PROT_NONE,
 		unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
 	fd, f, reserved, err := s.memfd(name, reserve)
 	if err != nil {

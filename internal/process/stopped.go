@@ -272,6 +272,9 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	return 0, &fail.Error{Op: op, Err: errors.New("no room within 2 GiB")}
 }
 
+// Place returns where to map memory that may be anywhere, as a hint for the kernel: see memory.Space.Place.
+func (s *Stopped) Place(size uint64) uint64 { return s.sp.Place(size) }
+
 // Range is memory of AllocNear or MapShared.
 type Range struct{ Addr, Size uint64 }
 

@@ -115,7 +115,7 @@ func (s *Stopped) setTrapHandler() error {
 		// A new copy each time: a thread may be in the old one's search.
 		blob := trapBlob(next.prev, sites)
 		next.size = (uint64(len(blob)) + memory.PageSize - 1) &^ (memory.PageSize - 1)
-		next.addr, err = s.Syscall(unix.SYS_MMAP, 0, next.size, unix.PROT_READ|unix.PROT_EXEC,
+		next.addr, err = s.Syscall(unix.SYS_MMAP, s.sp.Place(next.size), next.size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 		if err != nil {
 			return err

@@ -52,14 +52,14 @@ func (g *pageGuard) cover(st *process.Stopped, r guarded, m *module, mapped []pr
 	c := covered{guarded: r, mapping: mapped[i]}
 	c.mapping.Offset += r.lo - c.mapping.Start
 	c.mapping.Start, c.mapping.End = r.lo, r.hi
-	mem, err := st.Syscall(unix.SYS_MMAP, 0, size, uint64(r.prot), unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	mem, err := st.Syscall(unix.SYS_MMAP, st.Place(size), size, uint64(r.prot), unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
 		return err
 	}
 	if err := st.WriteMem(mem, code); err != nil {
 		return errors.Join(err, st.Free(mem, size))
 	}
-	c.kept, err = st.Syscall(unix.SYS_MREMAP, r.lo, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_DONTUNMAP, 0)
+	c.kept, err = st.Syscall(unix.SYS_MREMAP, r.lo, size, size, unix.MREMAP_MAYMOVE|unix.MREMAP_DONTUNMAP, st.Place(size))
 	if err != nil {
 		return errors.Join(err, st.Free(mem, size))
 	}

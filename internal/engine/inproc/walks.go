@@ -112,7 +112,7 @@ func (w *walks) changes(mods *modules) (add []loaded, gone []int) {
 // alloc maps memory anywhere.
 func (w *walks) alloc(st *process.Stopped, size uint64, prot uint64) (uint64, error) {
 	size = (size + pageSize - 1) &^ (pageSize - 1)
-	at, err := st.Syscall(unix.SYS_MMAP, 0, size, prot, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
+	at, err := st.Syscall(unix.SYS_MMAP, st.Place(size), size, prot, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_NORESERVE, ^uint64(0), 0)
 	if err != nil {
 		return 0, fmt.Errorf("map %d bytes for following stacks: %w", size, err)
 	}

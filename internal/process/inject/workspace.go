@@ -46,7 +46,7 @@ func (in *Injector[T]) NeedScratch(t T, sp *Workspace) error {
 	if sp.Scratch != 0 {
 		return nil
 	}
-	addr, err := in.Run(t, sp, unix.SYS_MMAP, 0, scratchSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
+	addr, err := in.Run(t, sp, unix.SYS_MMAP, sp.Place(scratchSize), scratchSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
 		return fmt.Errorf("allocating memory in the process: %w", err)
 	}

@@ -19,6 +19,8 @@ type Space struct {
 	mem    *os.File
 	memErr error
 
+	place uint64 // of the memory that was placed last: see Place
+
 	Breaks map[uint64]uint8 // int3 of jalon's own (not sites) -> the byte below
 }
 
