@@ -41,7 +41,7 @@ func TestRunScript(t *testing.T) {
 		{[]string{"-d", "nothing", "-e", "begin { }"}, 1, "", `there is no stage "nothing"`},
 		{[]string{file("bad.bt")}, 1, "", "bad.bt:1:14"},
 		{[]string{"-e", "begin { @x = 1; @x = \"a\"; }\nkprobe:f { arg0 + comm }"}, 1, "", "-e:2:12"},
-		{[]string{"-e", "iter:task { }"}, 1, "", "jalon has no probes of the kind iter yet"},
+		{[]string{"-e", "watchpoint:0x1000:8:w { }"}, 1, "", "jalon has no probes of the kind watchpoint yet"},
 		{[]string{file("nowhere.bt")}, 1, "", "nowhere.bt"},
 		{[]string{"-e", "begin { system(\"true\") }"}, 1, "", "--unsafe"},
 		{[]string{"-e", "begin { }", "--", "--x=1"}, 1, "", "no parameter --x"},

@@ -25,6 +25,10 @@ func TestScriptCases(t *testing.T) {
 		{"tracepoint:syscalls:sys_enter_openat /pid == cpid && str(args.filename) == \"/nonexistent\"/ { @ = count(); }", "@: 4"},
 		{"tracepoint:syscalls:sys_exit_write /pid == cpid/ { @ = sum(args.ret); }", "@: 4092"},
 		{"uprobe:SERVER:handle { @calls = count(); } tracepoint:syscalls:sys_enter_fsync /pid == cpid/ { printf(\"%d\\n\", @calls); exit(); } end { clear(@calls); }", "300"},
+		{"uprobe:SERVER:handle { @r[1] = args.r; $r = @r[1]; @n = stats(@r[1]->len); @m = stats($r->len); } end { clear(@r); }", "@n: { .count = 300, .average = 31, .total = 9450 }\n@m: { .count = 300, .average = 31, .total = 9450 }"},
+		{"iter:task /ctx.task == curtask/ { printf(\"%s \", probe); } end { printf(\"over\\n\"); }", "iter:task over"},
+		{"iter:task { @ = count(); exit(); } end { print((int64)@ > 1); clear(@) }", "true"},
+		{"iter:task_file { @[ctx.task.tgid == curtask.tgid] = max(ctx.fd); } end { print(@[true] > 2); clear(@); }", "true"},
 	} {
 		script := strings.ReplaceAll(c.script, "SERVER", server)
 		r := jalon(t, "run", "-q", "-e", script, "-c", server)

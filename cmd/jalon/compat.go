@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -61,6 +62,9 @@ var rewordings = []rewording{
 	reword(`(--\S+) is a number, not "(.*)"`, `program command line option $1 invalid integer (value: $2)`),
 	reword(`the script has no parameter (--\S+); it has: (.*)`, "unexpected program command line options: $1\nHINT: expected program options: --$2"),
 	reword(`--probe-filter: (.*)`, `Invalid --probe-filter regex: $1`),
+	reword(`this statement is never reached`, `Unreachable statement`),
+	reword(`path\(\) cannot be used at this place yet`, `helper bpf_d_path not allowed in probe`),
+	reword(`none of the places of (.*) was found: the probe is left out`, `Probe has no valid attach points. It is being removed which may cause issues with program behavior.`),
 	reword(`the script has no probes to attach`, noProbes),
 	reword(`no probes to attach: .*`, noProbes),
 }
@@ -89,6 +93,9 @@ func render(d *lang.Diagnostic, label, note string) string {
 	label = strings.ToUpper(label)
 	if missing.MatchString(d.Msg) && !strings.Contains(d.Text, "\n") {
 		return bpftraceMissing(d, label)
+	}
+	if text := bpftraceUnattached(d); text != "" {
+		return text
 	}
 	words := bpftraceWords(d.Msg)
 	if strings.HasPrefix(words, "program command line option") { // it has no position
@@ -130,21 +137,57 @@ func messageLine(d *lang.Diagnostic, label string) string {
 // bpftraceMissing is the message for a place that matches nothing.
 func bpftraceMissing(d *lang.Diagnostic, label string) string {
 	kind, name, _ := strings.Cut(d.Text, ":")
-	text := ""
+	text, symbol := "", name
 	if slices.Contains([]string{"kprobe", "kretprobe"}, kind) {
 		if module, fn, ok := strings.Cut(name, ":"); ok {
-			if _, err := os.Stat("/sys/module/" + module); err != nil {
+			if _, err := os.Stat("/sys/module/" + module); err != nil && module != "vmlinux" {
 				return fmt.Sprintf("%s: %s: specified module %s in probe %s is not loaded.", bpftraceName, label, module, d.Text)
 			}
-			name = fn
+			symbol = fn
 		}
-		text = fmt.Sprintf("%s: WARNING: %s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will likely fail\n", bpftraceName, name)
+		text = fmt.Sprintf("%s: WARNING: %s is not traceable (either non-existing, inlined, or marked as \"notrace\"); attaching to it will likely fail\n", bpftraceName, symbol)
+		if bpftraceUnsafe && label == "ERROR" {
+			return text + "ERROR: Unable to attach probe: " + d.Text
+		}
 	}
 	text += fmt.Sprintf("%s: %s: No matches for %s %s.", bpftraceName, label, kind, name)
 	if label == "WARNING" {
 		return text + " Skipping."
 	}
 	return text + "\nERROR: Probe has no valid attach points."
+}
+
+// bpftraceUnsafe is whether --unsafe was given.
+var bpftraceUnsafe bool
+
+// notAttached are messages of places that are there and cannot be probed; notCode, of instructions that are none.
+var (
+	notAttached = regexp.MustCompile(`: not installed: attach to \S+: (.*)$`)
+	notCode     = regexp.MustCompile(`^address (0x[0-9a-f]+) is not code(?:; (\S+) has (\d+) bytes)?$`)
+)
+
+// bpftraceUnattached is the message for a place that is not where a probe can be; "" for other diagnostics.
+func bpftraceUnattached(d *lang.Diagnostic) string {
+	if d.Source != "place" {
+		return ""
+	}
+	if m := notAttached.FindStringSubmatch(d.Msg); m != nil {
+		place := d.Text
+		kind, addr, _ := strings.Cut(place, ":")
+		if n, err := strconv.ParseUint(addr, 0, 64); err == nil {
+			place = fmt.Sprintf("%s:%d", kind, n)
+		}
+		return "ERROR: Unable to attach probe: " + place + ". " + m[1]
+	}
+	m := notCode.FindStringSubmatch(d.Msg)
+	switch {
+	case m == nil:
+		return ""
+	case m[2] != "":
+		return fmt.Sprintf("ERROR: Offset outside the function bounds ('%s' size is %s)", m[2], m[3])
+	}
+	path := strings.Split(d.Text, ":")
+	return "ERROR: Could not resolve address: " + path[min(1, len(path)-1)] + ":" + m[1]
 }
 
 // reportBpftrace prints an error in bpftrace's form, and returns the exit status.
@@ -173,6 +216,9 @@ func warning(text string) string {
 	}
 	if m := placeWarning.FindStringSubmatch(text); m != nil && missing.MatchString(m[1]) {
 		return bpftraceMissing(&lang.Diagnostic{Text: m[2], Msg: m[1]}, "WARNING")
+	}
+	if text = strings.TrimPrefix(text, "warning: "); strings.HasPrefix(text, "none of the places") {
+		return bpftraceName + ": WARNING: " + bpftraceWords(text)
 	}
 	return "WARNING: " + bpftraceWords(strings.TrimPrefix(text, "warning: "))
 }

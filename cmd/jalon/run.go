@@ -43,6 +43,7 @@ type runCmd struct {
 	Include   []string      `name:"include" placeholder:"HEADER" help:"Accepted for scripts of bpftrace: jalon has the types and constants of C's and the kernel's headers, and reads none"`
 	IncDirs   []string      `short:"I" name:"include-dir" hidden:"" help:"As --include"`
 	DebugDirs []string      `name:"debuginfo" sep:":" placeholder:"DIR" help:"Directories of separate debug files (default /usr/lib/debug)"`
+	Traceable string        `name:"traceable-functions" placeholder:"FILE" help:"The functions of the kernel that kprobes may be put on, one a line (default available_filter_functions of tracefs)"`
 	USDTFile  bool          `name:"usdt-file-activation" help:"Static probes are activated in all processes that map their file"`
 	Version   bool          `short:"V" help:"Print the version of jalon and of the language"`
 	Info      bool          `help:"Print what this kernel and machine have for scripts"`
@@ -113,6 +114,9 @@ func (c *runCmd) run() error {
 		return err
 	}
 	if err := c.known(p, target); err != nil {
+		return err
+	}
+	if err := c.traceable(p); err != nil {
 		return err
 	}
 	if c.List {

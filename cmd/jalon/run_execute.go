@@ -37,6 +37,7 @@ type job struct {
 
 // execute runs a checked script and prints its maps.
 func (c *runCmd) execute(p *check.Program, t target) error {
+	bpftraceUnsafe = c.Unsafe
 	ctx, stop := untilSignal()
 	defer stop()
 	out, done, err := c.output(stop)

@@ -22,6 +22,8 @@ type KernelEngine interface {
 	StackByNumber(uint64) ([]debuginfo.Frame, error)
 	// Reserve allocates resources for programs that will be loaded later.
 	Reserve() error
+	// Iterate goes through the objects of iterators, and returns when their programs have run for all.
+	Iterate() error
 }
 
 // Kernel arms the tracepoints of the kernel engine.

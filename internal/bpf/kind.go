@@ -24,12 +24,14 @@ const (
 	Interval                     // a timer on one CPU (the same)
 	Software                     // a counter of the kernel's events reaching a period (the same)
 	Hardware                     // a counter of the CPU reaching a period (the same)
+	Iter                         // an object of the kernel, when Link.Iterate goes through all (struct bpf_iter__NAME, u64 words)
 	numKinds
 )
 
 // Target is one place. The fields that are used depend on the kind:
 //
 //	RawTracepoint, TracedTracepoint  Name
+//	Iter                             Name
 //	Tracepoint                       Group, Name
 //	Kprobe                           Symbol (+Module) and Offset, or Addr
 //	Kretprobe, Fentry, Fexit         Symbol (+Module); Kretprobe also Addr
@@ -119,6 +121,7 @@ func init() {
 		Interval: {name: "interval", prog: ebpf.PerfEvent, one: attachCounter},
 		Software: {name: "software", prog: ebpf.PerfEvent, one: attachCounter, pid: true, events: SoftwareEvents},
 		Hardware: {name: "hardware", prog: ebpf.PerfEvent, one: attachCounter, pid: true, events: HardwareEvents},
+		Iter:     {name: "iter", prog: ebpf.Tracing, attach: ebpf.AttachTraceIter, one: attachIter},
 	}
 }
 
@@ -163,7 +166,7 @@ func (kd Kind) Return() int32 { return kd.info().returns }
 // String returns the place for messages.
 func (t *Target) String() string {
 	switch t.Kind {
-	case RawTracepoint, TracedTracepoint:
+	case RawTracepoint, TracedTracepoint, Iter:
 		return t.Kind.String() + ":" + t.Name
 	case Tracepoint:
 		return "tracepoint:" + t.Group + ":" + t.Name

@@ -18,7 +18,7 @@ type Program struct {
 	Name  string // shown by bpftool; cut to 15 characters
 	Insns asm.Instructions
 	Kind  Kind
-	// Target is the target to which Fentry, Fexit and TracedTracepoint programs are bound by their types.
+	// Target is the target to which Fentry, Fexit, TracedTracepoint and Iter programs are bound by their types.
 	// Other kinds use a target only when they are attached.
 	Target Target
 	// Buffers are the buffers to which the instructions refer by name.
@@ -75,12 +75,14 @@ func (k *Kernel) Load(p Program) (*Loaded, error) {
 }
 
 // bound reports whether programs of the kind are bound to one place when they are loaded.
-func (kd Kind) bound() bool { return kd == TracedTracepoint || kd == Fentry || kd == Fexit }
+func (kd Kind) bound() bool {
+	return kd == TracedTracepoint || kd == Fentry || kd == Fexit || kd == Iter
+}
 
 // bound returns the name by which such a program is typed. The library looks it up in the kernel and then
 // in its modules, so Module is not needed.
 func (t *Target) bound() string {
-	if t.Kind == TracedTracepoint {
+	if t.Kind == TracedTracepoint || t.Kind == Iter {
 		return t.Name
 	}
 	return t.Symbol

@@ -9,6 +9,9 @@ type Frame struct {
 	Line     int
 	Module   string // file of the code, "" when unknown
 	Inlined  bool   // the next frame has the same PC
+	// BuildID is that of the module, "" if it has none; FileOffset is where in its file the code is.
+	BuildID    string
+	FileOffset uint64
 	// Cut, of the last frame, is why its callers are not known; "" if it is the outermost.
 	Cut string
 }

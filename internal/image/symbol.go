@@ -75,6 +75,9 @@ func (im *Image) Frames(pc uint64, caller bool) []debuginfo.Frame {
 	if m == nil {
 		return []debuginfo.Frame{f}
 	}
+	if part := m.mapping(at); part != nil {
+		f.BuildID, f.FileOffset = m.info.BuildID(), pc-part.Start+part.Offset
+	}
 	var inlined []string
 	f.Function, f.Offset, f.File, f.Line, inlined = m.info.Symbolize(vaddr)
 	var calls []debuginfo.SourceLine

@@ -41,6 +41,7 @@ type Kind struct {
 type Finder interface {
 	Events(p *Place, system, event string) error // static tracepoints with an event in tracefs
 	RawTracepoints(p *Place) error               // static tracepoints, by their raw arguments
+	Iterators(p *Place) error                    // objects of the kernel
 	Probes(p *Place) error                       // instructions of the kernel
 	ReturnProbes(p *Place) error                 // returns of kernel functions
 	TypedFunctions(p *Place) error               // entries and returns of kernel functions that BTF describes

@@ -9,6 +9,15 @@ var USDT = kind(Kind{
 	Kernel: true, Attach: "uprobe", parse: (*parser).usdt, Find: Finder.Markers,
 })
 
+// marker is the name of a marker, which may have quotes around it: DTRACE_PROBE(p, "name") makes them a part of the name.
+func (p *parser) marker(t part) (string, error) {
+	if n := len(t.s); n > 2 && t.s[0] == '"' && t.s[n-1] == '"' {
+		name, err := p.plain(part{t.s[1 : n-1], t.lo + 1}, "the marker")
+		return `"` + name + `"`, err
+	}
+	return p.name(t, "the marker")
+}
+
 // usdt is PATH[:PROVIDER]:NAME. A path may have colons; provider and marker have no slash.
 func (p *parser) usdt(pl *Place, rest part) (err error) {
 	list := rest.split()
@@ -16,7 +25,7 @@ func (p *parser) usdt(pl *Place, rest part) (err error) {
 	if n < 2 || list[0].s == "" || list[n-1].s == "" {
 		return p.fail("a usdt place needs a file and a marker", p.form)
 	}
-	if pl.Event, err = p.name(list[n-1], "the marker"); err != nil {
+	if pl.Event, err = p.marker(list[n-1]); err != nil {
 		return err
 	}
 	path := list[:n-1]

@@ -50,8 +50,9 @@ func (p *Place) functions(m Module, find func(string) ([]dwarf.Site, error), ent
 			continue
 		}
 		if p.Off != 0 {
-			if s, err = at(m, s.Entry+p.Off); err != nil {
-				return nil, err
+			entry := s.Entry
+			if s, err = at(m, entry+p.Off); err != nil {
+				return nil, beyond(m, entry, err)
 			}
 		}
 		if !seen[s.Addr] {
@@ -67,6 +68,15 @@ func (p *Place) functions(m Module, find func(string) ([]dwarf.Site, error), ent
 		return nil, nf
 	}
 	return out, nil
+}
+
+// beyond adds to the error of an offset how large the function is.
+func beyond(m Module, entry uint64, err error) error {
+	f, ok := m.FunctionAt(entry)
+	if !ok || f.Hi <= f.Lo {
+		return err
+	}
+	return fmt.Errorf("%w; %s has %d bytes", err, f.Name, f.Hi-f.Lo)
 }
 
 func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry bool, check func() error) ([]Site, error) {

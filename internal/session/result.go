@@ -4,15 +4,18 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/maps"
+	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/sema"
+	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
 // Result describes how a session ended.
@@ -153,6 +156,38 @@ func (s *Session) Sites() int {
 	n := s.mine.Engine.Sites()
 	if s.kern.Engine != nil {
 		n += s.kern.Engine.Sites()
+	}
+	return n
+}
+
+// WithSites are the tracepoints that have sites.
+func (s *Session) WithSites() (list []*tracepoint.Tracepoint) {
+	for _, src := range s.records.Sources() {
+		for _, site := range src.Sites() {
+			if tp := s.Tracepoint(site.Schema); tp != nil && !slices.Contains(list, tp) {
+				list = append(list, tp)
+			}
+		}
+	}
+	return list
+}
+
+// SameMarkers is how many sites are further places of a marker that has another site.
+func (s *Session) SameMarkers() (n int) {
+	type marker struct{ place, name string }
+	seen := map[marker]bool{}
+	for _, src := range s.records.Sources() {
+		for _, site := range src.Sites() {
+			tp := s.Tracepoint(site.Schema)
+			if tp == nil || tp.Place.Kind != probe.USDT {
+				continue
+			}
+			m := marker{site.Schema.Place, site.Schema.Function}
+			if seen[m] {
+				n++
+			}
+			seen[m] = true
+		}
 	}
 	return n
 }

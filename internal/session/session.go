@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,6 +54,8 @@ type Options struct {
 	// OnArmed is called when the first arming is over, with the error that ends the session if there is
 	// one, and again at the end of Run; nil is allowed.
 	OnArmed func(error)
+	// OnIterated is called when the programs of iterators have run for all objects. It may be nil.
+	OnIterated func()
 	// OnTyped is called on the tracer's goroutine when the program receives a signal from its terminal; nil
 	// is allowed.
 	OnTyped func()
@@ -347,6 +350,19 @@ func (s *Session) setArmed(err error) {
 	s.pausesToArmed = len(s.pauses)
 	s.mine.Engine.Started()
 	s.opt.armingOver(err)
+	if err == nil && s.kern.Engine != nil && slices.ContainsFunc(s.opt.Tracepoints, func(tp *tracepoint.Tracepoint) bool { return tp.Place.Kind == probe.Iter }) {
+		go s.iterate()
+	}
+}
+
+// iterate goes through the objects of iterators.
+func (s *Session) iterate() {
+	if err := s.kern.Engine.Iterate(); err != nil {
+		s.warn(err.Error())
+	}
+	if s.opt.OnIterated != nil {
+		s.opt.OnIterated()
+	}
 }
 
 func (o *Options) armingOver(err error) {

@@ -68,6 +68,34 @@ func (k *Kernel) TracepointScope(name string) (debuginfo.Scope, error) {
 	return s, nil
 }
 
+// IteratorScope is what names mean at a BPF iterator: the members of struct bpf_iter__NAME, each a word of the context, by their
+// names and as members of the struct args.
+func (k *Kernel) IteratorScope(name string) (debuginfo.Scope, error) {
+	t, err := k.Type(ctype.Struct, iterPrefix+name)
+	if err != nil {
+		return nil, &debuginfo.NotFoundError{What: "iterator", Name: name, Hint: "the kernel has, for example, task, task_file, task_vma and bpf_map"}
+	}
+	params := IteratorMembers(t)
+	s := k.newScope(name)
+	s.setArgs(params, contextPlaces(params))
+	s.set("args", argsType(params), inContext(0))
+	return s, nil
+}
+
+// IteratorMembers are the members of the context of an iterator. The second one is the object; NULL: there are no more. Each is
+// in a union that makes it a word.
+func IteratorMembers(t *ctype.Type) (list []Param) {
+	for _, f := range t.Fields() {
+		if in := f.Type.Strip(); f.Name == "" && in.Kind == ctype.Union && len(in.Fields()) > 0 {
+			f = in.Fields()[0]
+		}
+		list = append(list, Param{f.Name, f.Type})
+	}
+	return list
+}
+
+const iterPrefix = "bpf_iter__"
+
 // RecordScope is what names mean in a tracepoint's record: the members of rec, a
 // struct of its fields, by their names and as members of the struct args. The
 // kernel overwrites the first 8 bytes of a record (common_type, common_pid, ...)

@@ -139,6 +139,17 @@ func (e *attacher) attachOne(l *load, check func() error) (refused map[*program]
 	return refused, nil
 }
 
+// Iterate goes through the objects of the iterators that are attached.
+func (e *Engine) Iterate() error {
+	var errs []error
+	for _, l := range e.loads {
+		if l.link != nil && l.programs[0].at.v.target.Kind == bpf.Iter {
+			errs = append(errs, l.link.Iterate())
+		}
+	}
+	return errors.Join(errs...)
+}
+
 // targets are where a load is attached for its programs that are on, and these.
 func (l *load) targets() (targets []bpf.Target, of []*program) {
 	for _, p := range l.programs {

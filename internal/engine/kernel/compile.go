@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 
+	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -58,7 +59,10 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kernel.Follow = e.follows() && !kernel.User
 	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	kernel.UserRegs = e.facts.userRegs
-	if e.opt.Tgid == 0 && e.opt.Cgroup == 0 {
+	switch {
+	case v.target.Kind == bpf.Iter: // its hits are jalon's own, and are about other processes
+		kernel.Tgid, kernel.Cgroup, kernel.Follow = 0, 0, false
+	case e.opt.Tgid == 0 && e.opt.Cgroup == 0:
 		kernel.Self = os.Getpid()
 	}
 	kernel.Give, kernel.Take = r == decides, r == records || r == gatesOnWord

@@ -110,6 +110,7 @@ func (f *finder) Events(p *probe.Place, system, event string) error {
 }
 
 func (f *finder) RawTracepoints(p *probe.Place) error { return f.found(f.e.events.rawTracepoints(p)) }
+func (f *finder) Iterators(p *probe.Place) error      { return f.found(f.e.events.iterators(p)) }
 func (f *finder) Probes(p *probe.Place) error         { return f.found(f.e.functions.kprobes(p)) }
 func (f *finder) ReturnProbes(p *probe.Place) error   { return f.found(f.e.functions.kretprobes(p)) }
 func (f *finder) TypedFunctions(p *probe.Place) error { return f.found(f.e.functions.typed(p)) }

@@ -119,6 +119,22 @@ func (e *events) rawTracepoints(p *probe.Place) ([]candidate, error) {
 	return out, nil
 }
 
+// iterators finds an iterator of the kernel.
+func (e *events) iterators(p *probe.Place) ([]candidate, error) {
+	b, err := e.facts.btf()
+	if err != nil {
+		return nil, err
+	}
+	scope, err := b.IteratorScope(p.Event)
+	if err != nil {
+		return nil, err
+	}
+	return []candidate{{place: p.Text, function: p.Event, variants: []variant{{
+		how: "iterator", target: bpf.Target{Kind: bpf.Iter, Name: p.Event},
+		context: ebpf.Args, scope: scope, kernel: sema.KernelInput{Context: sema.ContextArgs},
+	}}}}, nil
+}
+
 // nearTracepoint adds names like the one that is not there.
 func nearTracepoint(b *btf.Kernel, p *probe.Place, err error) error {
 	var nf *debuginfo.NotFoundError

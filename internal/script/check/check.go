@@ -64,6 +64,10 @@ type Program struct {
 	Warnings  lang.Diagnostics
 	Options   []string          // the names that the script asks getopt for
 	Described map[string]string // what the script says of them
+	// Expanded has, of calls in the bodies of macros, where the macro was called.
+	Expanded map[*script.Call]script.Expr
+	// Objects has the name of the object of an iterator in its context.
+	Objects map[string]string
 	// Unavailable returns why a variable of the program has no value at a place, "" if it may have one. May be nil.
 	Unavailable func(pl *script.Place, name string) (why string)
 	// Complete returns the definition of a struct that is only declared where it was found.
@@ -144,7 +148,9 @@ type checker struct {
 	maps   map[string]*Map
 	tests  map[string]bool // names of test and bench probes
 	labels map[string]bool // of attach points
-	order  []*Map
+	// objects are Program.Objects.
+	objects map[string]string
+	order   []*Map
 
 	errs, warns lang.Diagnostics
 	seen        map[string]bool // diagnostics, because macros repeat them
@@ -170,7 +176,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	c := &checker{
 		opts: opts, config: &words.Config{}, macros: map[string][]*script.Macro{}, funcs: map[string]*script.Function{},
 		maps: map[string]*Map{}, seen: map[string]bool{}, vars: map[script.Node]*Variable{},
-		tests: map[string]bool{}, labels: map[string]bool{},
+		tests: map[string]bool{}, labels: map[string]bool{}, objects: map[string]string{},
 	}
 	c.statements, c.expressions, c.operators = statements{checker: c}, expressions{checker: c}, operators{c}
 	c.calls, c.constants = calls{checker: c}, constants{checker: c}
@@ -302,7 +308,8 @@ func (c *checker) mapOf(name string, at script.Node) *Map {
 
 // prepare expands macros and parses attach points.
 func (c *checker) prepare(p *Program, scripts []*script.Script) {
-	x := &expander{checker: c}
+	p.Objects, p.Expanded = c.objects, map[*script.Call]script.Expr{}
+	x := &expander{checker: c, expanded: p.Expanded}
 	for _, s := range scripts {
 		for _, it := range s.Items {
 			switch it := it.(type) {
@@ -346,11 +353,31 @@ func (c *checker) placesOf(pr *script.Probe) []*script.Place {
 			}
 			c.tests[name] = true
 		}
-		if pl.Provider.Name == "iter" && len(out) > 1 {
-			c.fail(pl.Point, "iter cannot be combined with other attach points")
+		if pl.Provider.Name == "iter" {
+			c.iterator(pl, len(out))
 		}
 	}
 	return out
+}
+
+// iterator finds the object of an iterator: the second member of its context.
+func (c *checker) iterator(pl *script.Place, places int) {
+	if places > 1 {
+		c.fail(pl.Point, "iter cannot be combined with other attach points")
+	}
+	if c.opts.Source == nil {
+		return
+	}
+	t := c.opts.Source.Named(pl, "struct", "bpf_iter__"+pl.Name)
+	if t == nil || len(t.Fields()) < 2 {
+		c.fail(pl.Point, "the kernel has no iterator %q", pl.Name)
+		return
+	}
+	f := t.Fields()[1]
+	if in := f.Type.Strip(); f.Name == "" && len(in.Fields()) > 0 {
+		f = in.Fields()[0]
+	}
+	c.objects[pl.Name] = f.Name
 }
 
 // param returns a positional parameter.

@@ -14,6 +14,9 @@ type expander struct {
 	count int // of expansions: it makes names of variables unique
 	nodes int
 	over  bool
+	// from is the call whose expansion is being copied; expanded is Program.Expanded.
+	from     script.Expr
+	expanded map[*script.Call]script.Expr
 }
 
 // maxNodes bounds the operations that all calls of macros expand to.
@@ -148,7 +151,16 @@ func (x *expander) call(at script.Expr, name string, args []script.Expr) script.
 	}
 	x.stack = append(x.stack, m)
 	defer func() { x.stack = x.stack[:len(x.stack)-1] }()
-	return x.body(m, args)
+	if call, ok := at.(*script.Call); ok { // each expansion is one of its own
+		own := *call
+		if at = &own; x.from != nil {
+			x.expanded[&own] = x.from
+		}
+	}
+	outer := x.from
+	x.from = at
+	defer func() { x.from = outer }()
+	return x.body(at, m, args)
 }
 
 // match returns the macro whose arguments fit best: as many variables and maps as possible.
@@ -193,7 +205,7 @@ func (x *expander) mismatch(at script.Expr, name string, args []script.Expr) {
 }
 
 // body copies the body of a macro: its own variables get names that nothing else has, arguments are replaced.
-func (x *expander) body(m *script.Macro, args []script.Expr) script.Expr {
+func (x *expander) body(at script.Expr, m *script.Macro, args []script.Expr) script.Expr {
 	x.count++
 	suffix := fmt.Sprintf(".%d", x.count)
 	rename := map[string]string{}
@@ -236,7 +248,19 @@ func (x *expander) body(m *script.Macro, args []script.Expr) script.Expr {
 		return x.replace(c, e)
 	}
 	defer x.used(c, m)
-	return c.Block(m.Body)
+	body := c.Block(m.Body)
+	x.expansion(at, body)
+	return body
+}
+
+// expansion notes for the calls of a macro's body where the macro was called. Those of macros in it have that already.
+func (x *expander) expansion(at script.Expr, body *script.Block) {
+	script.Walk(body, func(n script.Node) bool {
+		if call, ok := n.(*script.Call); ok && x.expanded[call] == nil {
+			x.expanded[call] = at
+		}
+		return true
+	})
 }
 
 // substitute replaces the name of a type that is an argument of a macro.

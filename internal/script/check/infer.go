@@ -185,17 +185,21 @@ func (c *checker) grow(t **types.Type, add *types.Type) bool {
 func (c *statements) block(b *script.Block) *types.Type {
 	c.push()
 	defer c.pop()
-	dead := false
+	dead, exited := false, false
 	for _, s := range b.Stmts {
 		if dead {
-			c.warn(s, "this statement is never reached")
+			c.unreached(s)
 			break
 		}
-		c.stmt(s)
-		if j, ok := s.(*script.Jump); ok {
-			dead = true
-			_ = j
+		if exited {
+			c.unreached(s)
 		}
+		c.stmt(s)
+		_, dead = s.(*script.Jump)
+		exited = exits(s)
+	}
+	if b.Value != nil && (dead || exited) {
+		c.unreached(b.Value)
 	}
 	t := types.NoneT
 	if b.Value != nil && !dead {
@@ -205,6 +209,18 @@ func (c *statements) block(b *script.Block) *types.Type {
 	}
 	c.types[b] = t
 	return t
+}
+
+func (c *statements) unreached(n script.Node) { c.warn(n, "this statement is never reached") }
+
+// exits reports whether a statement is a call of exit().
+func exits(s script.Stmt) bool {
+	x, ok := s.(*script.ExprStmt)
+	if !ok {
+		return false
+	}
+	call, ok := x.X.(*script.Call)
+	return ok && call.Name == "exit"
 }
 
 func (c *statements) stmt(s script.Stmt) {

@@ -44,7 +44,7 @@ type Names interface {
 func (m *Machine) Hit(ctx context.Context, h *Hit) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if m.ended && h.Time >= m.endTime {
+	if m.ended && h.Time >= m.endTime && !iterated(h) {
 		return nil
 	}
 	m.hit = h

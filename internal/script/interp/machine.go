@@ -46,9 +46,11 @@ type Machine struct {
 	ctx    context.Context
 	steps  int
 	ended  bool
-	status int
-	errors int // of errorf and failed assertions, for tests
-	funcs  map[string]*script.Function
+	// iterating: iterators go through their objects.
+	iterating bool
+	status    int
+	errors    int // of errorf and failed assertions, for tests
+	funcs     map[string]*script.Function
 
 	mu        sync.Mutex // guards the machine: hits and timers come from different goroutines
 	hit       *Hit       // of the probe that runs; nil in jalon itself

@@ -47,13 +47,38 @@ func (m *Machine) warn(at script.Node, why *trouble, args ...any) {
 		fmt.Fprintln(m.opts.Err, rendered(m, d, why))
 		return
 	}
+	if why == unread {
+		at = read(at)
+	}
 	line, col := position(at)
 	if why.call != "" {
-		fmt.Fprintf(m.opts.Out, "{\"type\": \"helper_error\", \"msg\": %s, \"helper\": %q, \"retcode\": %d", printf.Quote(why.message), why.call, why.code)
+		fmt.Fprintf(m.opts.Out, "{\"type\": \"helper_error\", \"msg\": %s, \"helper\": %q, \"retcode\": %d", printf.Quote(why.message), m.helper(why), why.code)
 	} else {
 		fmt.Fprintf(m.opts.Out, "{\"type\": \"runtime_error\", \"msg\": %s", printf.Quote(d.Msg))
 	}
 	fmt.Fprintf(m.opts.Out, ", \"filename\": %s, \"line\": %d, \"col\": %d}\n", printf.Quote(fileName(at)), line, col)
+}
+
+// read is the part of an expression that names the memory: of p->x and p[i] it is p.
+func read(at script.Node) script.Node {
+	switch x := at.(type) {
+	case *script.Field:
+		return x.X
+	case *script.Index:
+		return x.X
+	}
+	return at
+}
+
+// helper is bpftrace's name of the operation that failed.
+func (m *Machine) helper(why *trouble) string {
+	switch {
+	case why != unread:
+		return why.call
+	case m.hit != nil && m.hit.Site.Point.Provider.User:
+		return why.call + "_user"
+	}
+	return why.call + "_kernel"
 }
 
 // rendered is the text of a warning.
@@ -64,7 +89,7 @@ func rendered(m *Machine, d *lang.Diagnostic, why *trouble) string {
 	case why.call == "":
 		return m.opts.Render(d, "warning", "")
 	}
-	return m.opts.Render(d, "warning", fmt.Sprintf("helper: %s, retcode: %d", why.call, why.code))
+	return m.opts.Render(d, "warning", fmt.Sprintf("helper: %s, retcode: %d", m.helper(why), why.code))
 }
 
 // CommandLine is the name of a script that is written on the command line.

@@ -373,10 +373,27 @@ func (m *Machine) end(status int) {
 	switch {
 	case m.hit != nil:
 		m.endTime = m.hit.Time
+		if m.iterating && iterated(m.hit) {
+			return
+		}
 	case m.opts.Mono != nil:
 		m.endTime = m.opts.Mono()
 	}
 	if m.over != nil {
+		m.over()
+	}
+}
+
+// iterated reports whether a hit is of an iterator. All objects that it goes through are one event: exit() ends the script behind the
+// last one.
+func iterated(h *Hit) bool { return h.Site.Point.Provider.Name == "iter" }
+
+// Iterating is called when iterators begin to go through their objects, and when they have.
+func (m *Machine) Iterating(on bool) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.iterating = on
+	if !on && m.ended && m.over != nil {
 		m.over()
 	}
 }
@@ -436,6 +453,20 @@ func (m *library) message(at script.Expr, args []script.Expr) val {
 	return val{}
 }
 
+// expansions writes where the macros were called in which a message is, the innermost first.
+func (m *library) expansions(at script.Node, word string) {
+	for {
+		call, ok := at.(*script.Call)
+		if !ok || m.p.Expanded[call] == nil {
+			return
+		}
+		at = m.p.Expanded[call]
+		d := at.File().At(at.Span(), "expanded from", "")
+		_, _, _, shown := d.Line()
+		fmt.Fprintf(m.opts.Err, "%s\n%s\n", m.opts.Message(d, word), shown)
+	}
+}
+
 // say writes an error or warning with its position.
 func (m *library) say(at script.Node, kind, word, text string) {
 	line, col := position(at)
@@ -445,6 +476,7 @@ func (m *library) say(at script.Node, kind, word, text string) {
 	}
 	if m.opts.Message != nil {
 		fmt.Fprintln(m.opts.Err, m.opts.Message(at.File().At(at.Span(), text, ""), word))
+		m.expansions(at, word)
 		return
 	}
 	fmt.Fprintf(m.opts.Err, "%s:%d:%d: %s: %s\n", at.File().Name, line, col, word, text)

@@ -298,6 +298,7 @@ func (w *planner) call(x *script.Call) {
 		for _, a := range x.Args {
 			w.expr(a)
 		}
+		w.vars.forgetMaps()
 		return
 	}
 	if why := refused[row.Name]; why != "" {
@@ -315,6 +316,9 @@ func (w *planner) call(x *script.Call) {
 			if w.candidate(x.Args[0]) {
 				w.drop(x.Args[0])
 			}
+		}
+		if row.Name == "clear" || row.Name == "zero" || row.Name == "delete" {
+			w.unknown(x.Args[0])
 		}
 	}
 	switch row.Name {

@@ -79,6 +79,9 @@ func (w *translator) memberPlace(x *script.Field) (place, bool) {
 		}
 		return p, true
 	}
+	if w.s.Point.Provider.Name == "iter" && wordOf(x.X) == "ctx" {
+		return place{name: "args->" + x.Name}, true
+	}
 	if t.Kind == types.Pointer {
 		c, ok := w.value(x.X)
 		for t = t.Pointee(); t.Kind == types.Pointer && ok; t = t.Pointee() {

@@ -43,6 +43,12 @@ var notations = map[string]func(*script.Place, Options) (string, error){
 		}
 		return "usdt:" + pl.Target + ":" + pl.Name, nil
 	},
+	"iter": func(pl *script.Place, _ Options) (string, error) {
+		if pl.Pin != "" {
+			return "", errors.New("jalon does not pin iterators: it goes through the objects itself")
+		}
+		return "iter:" + pl.Name, nil
+	},
 	"profile":  timer,
 	"software": counter, "hardware": counter,
 }

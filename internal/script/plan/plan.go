@@ -192,6 +192,9 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c 
 // predicate plans the condition of the hit.
 func (w *planner) predicate(x script.Expr) {
 	if x == nil {
+		if object := w.p.Objects[w.s.Point.Name]; object != "" && w.s.Point.Provider.Name == "iter" {
+			w.s.Cond, w.s.Decided = w.conditionOf(present(object), w.s.Point.Point), true
+		}
 		return
 	}
 	if w.at != nil {
@@ -254,15 +257,28 @@ const maxText = 16 << 10
 // the whole predicate.
 func (w *planner) condition(x script.Expr) (cond *lang.Condition, all bool) {
 	c, all := w.decidable(x)
+	if object := w.p.Objects[w.s.Point.Name]; object != "" && w.s.Point.Provider.Name == "iter" {
+		if c == "" {
+			c = "1"
+		}
+		c = "(" + present(object) + " && " + c + ")"
+	}
 	if c == "" {
 		return nil, false
 	}
-	from := lang.Text{Source: x.File().Name, Whole: x.File().Text, Span: x.Span()}
+	return w.conditionOf(c, x), all
+}
+
+// present is the condition that an iterator has an object: it calls its program once more behind the last one.
+func present(object string) string { return "((unsigned long)(args->" + object + ") != 0)" }
+
+func (w *planner) conditionOf(c string, at script.Node) *lang.Condition {
+	from := textOf(at)
 	tree, err := lang.Translated(c, from)
 	if err != nil {
 		panic(fmt.Sprintf("BUG: the C of a script's predicate: %s: %v", c, err))
 	}
-	return &lang.Condition{X: tree, From: from}, all
+	return &lang.Condition{X: tree, From: from}
 }
 
 // decidable is the C of a condition that is true whenever x is; "" for none. all: it is false whenever x is.

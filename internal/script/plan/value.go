@@ -94,9 +94,9 @@ func (w *translator) value(x script.Expr) (c string, ok bool) {
 		c = w.vars.get(x.Name).c
 		return c, c != ""
 	case *script.Map:
-		return w.mapRead(x, x, nil)
+		return w.elementValue(x, x, nil)
 	case *script.Element:
-		return w.mapRead(x, x.Map, x.Key)
+		return w.elementValue(x, x.Map, x.Key)
 	case *script.Ident:
 		return w.word(x, x.Name, nil)
 	case *script.Call:

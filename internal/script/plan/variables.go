@@ -5,13 +5,15 @@ import "maps"
 // known is what is known of a variable: the C of its value, or of the object of which it has a copy. The zero value
 // means that the value is not known as an expression of the site.
 type known struct {
-	c  string
-	at place
+	c   string
+	at  place
+	key string // of the element of a map whose value it is
 }
 
 func (k known) size() int { return len(k.c) + len(k.at.name) + len(k.at.addr) }
 
-// scopes are the variables of a probe. The innermost scope is the last.
+// scopes are the variables of a probe, and the maps whose last change was an assignment to a known key, by their names. The innermost
+// scope is the last.
 type scopes []map[string]known
 
 func (s *scopes) push() { *s = append(*s, map[string]known{}) }
@@ -66,10 +68,10 @@ func (s scopes) merge(other scopes, cond string) {
 			b, ok := other[i][name]
 			switch {
 			case a == b && ok:
-			case !ok || a.c == "" || b.c == "" || cond == "" || a.size()+b.size()+len(cond) > maxText:
+			case !ok || a.key != b.key || a.c == "" || b.c == "" || cond == "" || a.size()+b.size()+len(cond) > maxText:
 				m[name] = known{}
 			default:
-				m[name] = known{c: "(" + cond + " ? " + a.c + " : " + b.c + ")"}
+				m[name] = known{c: "(" + cond + " ? " + a.c + " : " + b.c + ")", key: a.key}
 			}
 		}
 		for name := range other[i] { // assigned on the other path only

@@ -149,9 +149,11 @@ func (w *planner) assign(s *script.Assign) {
 	switch t := s.Target.(type) {
 	case *script.Map:
 		w.effects()
+		w.assignElement(s, t, nil)
 	case *script.Element:
 		w.effects()
 		w.expr(t.Key)
+		w.assignElement(s, t.Map, t.Key)
 	case *script.Var:
 		to := w.typeOf(t)
 		k := known{}
@@ -179,10 +181,12 @@ func (w *planner) loop(body *script.Block, head func()) {
 	w.vars = before
 }
 
-// unknown forgets the variables that a part of the script sets.
+// unknown forgets the variables that a part of the script sets, and the elements of maps.
 func (w *planner) unknown(n script.Node) {
 	script.Walk(n, func(n script.Node) bool {
 		switch n := n.(type) {
+		case *script.Map:
+			w.vars.forget(n.Name)
 		case *script.Assign:
 			if v, ok := n.Target.(*script.Var); ok {
 				w.vars.forget(v.Name)
@@ -308,6 +312,7 @@ func (w *planner) expr(x script.Expr) {
 		w.expr(x.Key)
 	case *script.Addr:
 		w.drop(x)
+		w.unknown(x)
 	case *script.Block, *script.If:
 		w.statement(x)
 	case *script.Binary:
@@ -349,8 +354,10 @@ func (w *planner) step(x *script.Step) {
 	switch v := x.X.(type) {
 	case *script.Map:
 		w.drop(v)
+		w.vars.forget(v.Name)
 	case *script.Element:
 		w.drop(v.Map)
+		w.vars.forget(v.Map.Name)
 		w.expr(v.Key)
 	case *script.Var:
 		t, k := w.typeOf(v), known{}

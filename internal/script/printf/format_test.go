@@ -22,9 +22,14 @@ func TestFormat(t *testing.T) {
 		{"%x %X %#x %o %#o %#x", []Value{Uint(255), Uint(255), Uint(255), Uint(8), Uint(8), Uint(0)}, "ff FF 0xff 10 010 0"},
 		{"%08x|%-8x|%#010x|%#X", []Value{Uint(0xbeef), Uint(0xbeef), Uint(0xbeef), Uint(0xbeef)}, "0000beef|beef    |0x0000beef|0XBEEF"},
 		// Without a length modifier an integer is an int, as in C.
-		{"%hhx %hx %x %lx %llx %jx %zx %tx", []Value{Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef),
-			Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef)},
-			"ef cdef 78abcdef 12345678abcdef 12345678abcdef 12345678abcdef 12345678abcdef 12345678abcdef"},
+		{
+			"%hhx %hx %x %lx %llx %jx %zx %tx",
+			[]Value{
+				Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef),
+				Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef), Uint(0x12345678abcdef),
+			},
+			"ef cdef 78abcdef 12345678abcdef 12345678abcdef 12345678abcdef 12345678abcdef 12345678abcdef",
+		},
 		{"%hhd %hd %d %ld", []Value{Int(-1), Int(-1), Int(1 << 31), Int(1 << 31)}, "-1 -1 -2147483648 2147483648"},
 		{"%hhu %hu %u %lu", []Value{Int(-1), Int(-1), Int(-1), Int(-1)}, "255 65535 4294967295 18446744073709551615"},
 		{"%c%c|%3c|%-3c|", []Value{Int(65), Int(66), Int(67), Int(68)}, "AB|  C|D  |"},
@@ -36,8 +41,11 @@ func TestFormat(t *testing.T) {
 		{"%r|%rx|%rh", []Value{Buffer([]byte("\n\xfea")), Buffer([]byte("\n\xfea")), Buffer([]byte("\n\xfea"))}, `\x0a\xfea|\x0a\xfe\x61|0a fe 61`},
 		{"%gr|%gr|%gr|%gr", []Value{Uint(1), Uint(0xcc0), Uint(0x820), Uint(0)}, "GFP_DMA|GFP_KERNEL|GFP_ATOMIC|0"},
 		{"%s %s %s", []Value{Tuple(Int(1), Text("a"), Tuple(Int(2), Int(3))), rec, Array(Int(1), Int(2))}, "(1, a, (2, 3)) { .a = 1, .b = x } [1,2]"},
-		{"%f %.2f %e %g %6.1f|%-8.2f|%+.1f|%08.3f", []Value{Float(1.5), Float(2.345), Float(12345.678), Float(0.0001), Float(2.25), Float(1), Float(1), Float(-3.14159)},
-			"1.500000 2.35 1.234568e+04 0.0001    2.2|1.00    |+1.0|-003.142"},
+		{
+			"%f %.2f %e %g %6.1f|%-8.2f|%+.1f|%08.3f",
+			[]Value{Float(1.5), Float(2.345), Float(12345.678), Float(0.0001), Float(2.25), Float(1), Float(1), Float(-3.14159)},
+			"1.500000 2.35 1.234568e+04 0.0001    2.2|1.00    |+1.0|-003.142",
+		},
 		{"%f %.0f", []Value{Int(-3), Uint(7)}, "-3.000000 7"},
 		{"%d %d", []Value{Int(1)}, "1 !{missing}"},
 		{"%d", []Value{Text("a")}, "!{not a number: a}"},
@@ -91,6 +99,14 @@ func TestCheck(t *testing.T) {
 		if _, err := Parse(bad); err == nil {
 			t.Errorf("%q is accepted", bad)
 		}
+	}
+}
+
+// TestBuildID: frames by the ID of their file and the offset in it; the functions that are inlined there are no frames of their own.
+func TestBuildID(t *testing.T) {
+	v := Stack([]Frame{{PC: 5, Function: "in", Inlined: true, BuildID: "0af1", FileOffset: 0x1234}, {PC: 5, Function: "f", BuildID: "0af1", FileOffset: 0x1234}, {PC: 0x77}}, "build_id")
+	if got := v.String(); got != "\n0af1 0x1234\n0x77\n" {
+		t.Errorf("%q", got)
 	}
 }
 

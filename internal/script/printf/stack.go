@@ -14,24 +14,36 @@ type Frame struct {
 	File     string // "" if it is not known, or not to be shown
 	Line     int
 	Inlined  bool // the next frame has the same address
+	// BuildID is the ID of the module as hexadecimal digits, "" if it is not known. FileOffset is where in its file the code is.
+	BuildID    string
+	FileOffset uint64
 }
 
-// Stack makes a stack in one of the modes bpftrace, perf and raw.
+// Stack makes a stack in one of the modes bpftrace, perf, raw and build_id.
 func Stack(frames []Frame, mode string) Value {
-	list := make([]Value, len(frames))
+	var list []Value
 	for i := range frames {
-		list[i] = Text(frames[i].text(mode))
+		if mode != buildID || !frames[i].Inlined {
+			list = append(list, Text(frames[i].text(mode)))
+		}
 	}
 	v := Value{kind: stackValue, list: list}
-	if mode == "raw" {
+	if mode == "raw" || mode == buildID {
 		v.num = 1 // without indentation
 	}
 	return v
 }
 
+// buildID is the mode in which frames are the IDs of files and offsets in them, for tools that have the symbols.
+const buildID = "build_id"
+
 func (f *Frame) text(mode string) string {
 	name := f.Function
 	switch {
+	case mode == buildID && f.BuildID != "":
+		return fmt.Sprintf("%s 0x%x", f.BuildID, f.FileOffset)
+	case mode == buildID:
+		return fmt.Sprintf("0x%x", f.PC)
 	case name == "":
 		name = fmt.Sprintf("0x%x", f.PC)
 	case f.Inlined && mode == "perf":

@@ -108,7 +108,25 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		}
 	}
 	s.machine = interp.New(p, s.opt.Options)
-	return s.machine, s.run(ctx)
+	return s.machine, s.asWritten(s.run(ctx))
+}
+
+// asWritten gives the diagnostics of places the text that the script has.
+func (s *running) asWritten(err error) error {
+	var list lang.Diagnostics
+	var one *lang.Diagnostic
+	if !errors.As(err, &list) && errors.As(err, &one) {
+		list = lang.Diagnostics{one}
+	}
+	for _, d := range list {
+		for _, site := range s.sites {
+			text := site.Point.Point.Text
+			if full := strings.HasPrefix(text, site.Point.Provider.Name+":"); full && d.Source == "place" && d.Text == site.Place && d.Span == (lang.Span{Hi: len(d.Text)}) {
+				d.Text, d.Span = text, lang.Span{Hi: len(text)}
+			}
+		}
+	}
+	return err
 }
 
 // started plans the sites again that depend on the number of the program that has been started.
@@ -289,11 +307,14 @@ func (s *running) armed(err error) {
 	if err != nil || !first {
 		return
 	}
+	s.withoutPlaces()
 	if s.sess != nil && len(s.sites) > 0 && s.attached() == 0 {
 		s.err = errors.New("no probes to attach: none of the script's probes was found")
 		s.cancel()
 		return
 	}
+	some, _ := s.iterators()
+	s.machine.Iterating(some)
 	s.machine.Exclusive(func() {
 		s.held.release(func() {
 			if !s.opt.Quiet {

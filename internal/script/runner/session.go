@@ -1,12 +1,16 @@
 package runner
 
 import (
+	"slices"
+
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/session"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -33,7 +37,7 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 		NewSink: func(sess *session.Session) drain.Sink {
 			return &sink{s: s, sess: sess, lines: s.program.Config.Bool("show_debug_info")}
 		},
-		OnArmed: s.armed, ThreadEnded: s.maps.ended,
+		OnArmed: s.armed, OnIterated: s.iterated, ThreadEnded: s.maps.ended,
 	}
 	var err error
 	switch {
@@ -85,16 +89,62 @@ func (s *running) close() {
 	s.sess.Close()
 }
 
-// attached is how many probes are attached. Each function of a pattern counts.
+// attached is how many probes are attached. Each function of a pattern counts, and each marker, which may be at several places.
 func (s *running) attached() int {
 	n, patterns := Count(s.program), false
-	for tp := range s.sites {
+	points := map[script.Node]bool{} // of the script: each may mean several files
+	for tp, site := range s.sites {
 		patterns = patterns || tp.Place.Glob() || tp.Optional
+		points[site.Point.Point] = true
 	}
-	if patterns {
-		n += s.sess.Sites() - len(s.sites)
+	if patterns || len(points) < len(s.sites) {
+		n += s.sess.Sites() - s.sess.SameMarkers() - len(points)
 	}
 	return n
+}
+
+// iterators reports whether the script has iterators, and whether it has nothing else that happens later: then it ends behind the
+// last object.
+func (s *running) iterators() (some, alone bool) {
+	alone = true
+	for _, pr := range s.program.Probes {
+		for _, pl := range pr.Places {
+			name := pl.Provider.Name
+			some = some || name == "iter"
+			alone = alone && (name == "iter" || name == "begin" || name == "end")
+		}
+	}
+	return some, alone && some
+}
+
+// iterated is called when iterators have gone through their objects.
+func (s *running) iterated() {
+	s.machine.Iterating(false)
+	if _, alone := s.iterators(); alone {
+		s.cancel()
+	}
+}
+
+// withoutPlaces warns of the probes of which no place was found.
+func (s *running) withoutPlaces() {
+	if s.sess == nil || s.program.Config.Word("missing_probes") != "warn" {
+		return
+	}
+	armed, planned := map[*check.Probe]bool{}, map[*check.Probe]bool{}
+	for _, tp := range s.sess.WithSites() {
+		if site := s.sites[tp]; site != nil {
+			armed[site.Probe] = true
+		}
+	}
+	for _, site := range s.sites {
+		planned[site.Probe] = true
+	}
+	for _, pr := range s.program.Probes {
+		inJalon := slices.ContainsFunc(pr.Places, func(pl *script.Place) bool { return plan.RunsInJalon(s.program, pr, pl) })
+		if planned[pr] && !armed[pr] && !inJalon {
+			s.warn("none of the places of " + pr.Points[0].Text + " was found: the probe is left out")
+		}
+	}
 }
 
 // Count returns how many attach points a script has.

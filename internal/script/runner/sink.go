@@ -69,7 +69,7 @@ func (r record) Stack(i int) (frames []printf.Frame, why string) {
 // shownFrames are frames as scripts show them; lines: with their lines.
 func shownFrames(list []debuginfo.Frame, lines bool) (frames []printf.Frame) {
 	for _, f := range list {
-		fr := printf.Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, Module: f.Module, Inlined: f.Inlined}
+		fr := printf.Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, Module: f.Module, Inlined: f.Inlined, BuildID: f.BuildID, FileOffset: f.FileOffset}
 		if lines {
 			fr.File, fr.Line = f.File, f.Line
 		}

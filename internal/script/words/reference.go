@@ -71,7 +71,7 @@ site, in the process or in the kernel, with conditions that the site can decide;
 jalon when it reads the event, in the order of time, so that all probes have the same maps. Places in a program that
 jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process; otherwise they are uprobes in all
 processes. What cannot be read at a site is an error before the script runs: among these so far a pointer that comes
-from a map of jalon's, or that a loop of unknown length follows. Probes that run in jalon itself (begin, end, timers that read
+from a map of jalon's (except if the same hit has put it there), or that a loop of unknown length follows. Probes that run in jalon itself (begin, end, timers that read
 nothing of what they interrupt) read the kernel's memory while they run, by any pointer.
 
 ## Where maps are
