@@ -6,7 +6,6 @@ import (
 	"math"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -183,13 +182,13 @@ func (v Value) Frames() (out []Frame) {
 	}
 	if r := v.e.t.recorded; r != nil {
 		for _, f := range r.t.Unwind(&v.e.ev, &v.v) {
-			out = append(out, frameOf(&f))
+			out = append(out, Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined, Cut: f.Cut})
 		}
 		return out
 	}
 	v.e.t.lookUp(func() {
 		for _, f := range v.e.t.s.Unwind(&v.e.ev, &v.v) {
-			out = append(out, frameOf(&f))
+			out = append(out, Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined, Cut: f.Cut})
 		}
 	})
 	return out
@@ -212,8 +211,4 @@ func (t *Trace) symbol(addr uint64) (name string) {
 	}
 	t.lookUp(func() { name = t.s.Symbol(addr) })
 	return name
-}
-
-func frameOf(f *debuginfo.Frame) Frame {
-	return Frame{PC: f.PC, Function: f.Function, Offset: f.Offset, File: f.File, Line: f.Line, Module: f.Module, Inlined: f.Inlined, Cut: f.Cut}
 }

@@ -52,7 +52,7 @@ func (m *Machine) warn(at script.Node, why *trouble, args ...any) {
 	}
 	line, col := position(at)
 	if why.call != "" {
-		fmt.Fprintf(m.opts.Out, "{\"type\": \"helper_error\", \"msg\": %s, \"helper\": %q, \"retcode\": %d", printf.Quote(why.message), m.helper(why), why.code)
+		fmt.Fprintf(m.opts.Out, "{\"type\": \"helper_error\", \"msg\": %s, \"helper\": %q, \"retcode\": %d", printf.Quote(why.message), helper(m, why), why.code)
 	} else {
 		fmt.Fprintf(m.opts.Out, "{\"type\": \"runtime_error\", \"msg\": %s", printf.Quote(d.Msg))
 	}
@@ -71,7 +71,7 @@ func read(at script.Node) script.Node {
 }
 
 // helper is bpftrace's name of the operation that failed.
-func (m *Machine) helper(why *trouble) string {
+func helper(m *Machine, why *trouble) string {
 	switch {
 	case why != unread:
 		return why.call
@@ -89,7 +89,7 @@ func rendered(m *Machine, d *lang.Diagnostic, why *trouble) string {
 	case why.call == "":
 		return m.opts.Render(d, "warning", "")
 	}
-	return m.opts.Render(d, "warning", fmt.Sprintf("helper: %s, retcode: %d", m.helper(why), why.code))
+	return m.opts.Render(d, "warning", fmt.Sprintf("helper: %s, retcode: %d", helper(m, why), why.code))
 }
 
 // CommandLine is the name of a script that is written on the command line.

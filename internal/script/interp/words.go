@@ -389,7 +389,7 @@ func (m *Machine) end(status int) {
 func iterated(h *Hit) bool { return h.Site.Point.Provider.Name == "iter" }
 
 // Iterating is called when iterators begin to go through their objects, and when they have.
-func (m *Machine) Iterating(on bool) {
+func Iterating(m *Machine, on bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.iterating = on
@@ -454,7 +454,7 @@ func (m *library) message(at script.Expr, args []script.Expr) val {
 }
 
 // expansions writes where the macros were called in which a message is, the innermost first.
-func (m *library) expansions(at script.Node, word string) {
+func expansions(m *library, at script.Node, word string) {
 	for {
 		call, ok := at.(*script.Call)
 		if !ok || m.p.Expanded[call] == nil {
@@ -476,7 +476,7 @@ func (m *library) say(at script.Node, kind, word, text string) {
 	}
 	if m.opts.Message != nil {
 		fmt.Fprintln(m.opts.Err, m.opts.Message(at.File().At(at.Span(), text, ""), word))
-		m.expansions(at, word)
+		expansions(m, at, word)
 		return
 	}
 	fmt.Fprintf(m.opts.Err, "%s:%d:%d: %s: %s\n", at.File().Name, line, col, word, text)

@@ -12,9 +12,9 @@ import (
 // last one that was assigned: others may have the same key.
 
 // assignElement notes what a hit puts into an element of a map.
-func (w *planner) assignElement(s *script.Assign, m *script.Map, key script.Expr) {
+func assignElement(w *planner, s *script.Assign, m *script.Map, key script.Expr) {
 	k := known{}
-	if text, ok := w.keyOf(key); ok && s.Op == "" && len(text) <= maxText {
+	if text, ok := keyOf(w.translator, key); ok && s.Op == "" && len(text) <= maxText {
 		if k = w.copied(s.Value, w.typeOf(s.Target)); k != (known{}) {
 			k.key = text
 		}
@@ -36,12 +36,12 @@ func (w *translator) elementValue(x script.Expr, m *script.Map, key script.Expr)
 		return "", false
 	}
 	k := w.vars.get(m.Name)
-	text, ok := w.keyOf(key)
+	text, ok := keyOf(w, key)
 	return k.c, ok && k.c != "" && k.key == text
 }
 
 // keyOf is a key as C, to compare it with others.
-func (w *translator) keyOf(x script.Expr) (string, bool) {
+func keyOf(w *translator, x script.Expr) (string, bool) {
 	if x == nil {
 		return "", true
 	}
@@ -51,7 +51,7 @@ func (w *translator) keyOf(x script.Expr) (string, bool) {
 	if tuple, ok := x.(*script.Tuple); ok {
 		var parts []string
 		for _, e := range tuple.Elems {
-			c, ok := w.keyOf(e)
+			c, ok := keyOf(w, e)
 			if !ok {
 				return "", false
 			}

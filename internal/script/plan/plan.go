@@ -193,7 +193,7 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c 
 func (w *planner) predicate(x script.Expr) {
 	if x == nil {
 		if object := w.p.Objects[w.s.Point.Name]; object != "" && w.s.Point.Provider.Name == "iter" {
-			w.s.Cond, w.s.Decided = w.conditionOf(present(object), w.s.Point.Point), true
+			w.s.Cond, w.s.Decided = conditionOf(present(object), w.s.Point.Point), true
 		}
 		return
 	}
@@ -266,13 +266,13 @@ func (w *planner) condition(x script.Expr) (cond *lang.Condition, all bool) {
 	if c == "" {
 		return nil, false
 	}
-	return w.conditionOf(c, x), all
+	return conditionOf(c, x), all
 }
 
 // present is the condition that an iterator has an object: it calls its program once more behind the last one.
 func present(object string) string { return "((unsigned long)(args->" + object + ") != 0)" }
 
-func (w *planner) conditionOf(c string, at script.Node) *lang.Condition {
+func conditionOf(c string, at script.Node) *lang.Condition {
 	from := textOf(at)
 	tree, err := lang.Translated(c, from)
 	if err != nil {

@@ -149,11 +149,11 @@ func (w *planner) assign(s *script.Assign) {
 	switch t := s.Target.(type) {
 	case *script.Map:
 		w.effects()
-		w.assignElement(s, t, nil)
+		assignElement(w, s, t, nil)
 	case *script.Element:
 		w.effects()
 		w.expr(t.Key)
-		w.assignElement(s, t.Map, t.Key)
+		assignElement(w, s, t.Map, t.Key)
 	case *script.Var:
 		to := w.typeOf(t)
 		k := known{}

@@ -314,7 +314,7 @@ func (s *running) armed(err error) {
 		return
 	}
 	some, _ := s.iterators()
-	s.machine.Iterating(some)
+	interp.Iterating(s.machine, some)
 	s.machine.Exclusive(func() {
 		s.held.release(func() {
 			if !s.opt.Quiet {

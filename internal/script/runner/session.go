@@ -10,6 +10,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/session"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -119,7 +120,7 @@ func (s *running) iterators() (some, alone bool) {
 
 // iterated is called when iterators have gone through their objects.
 func (s *running) iterated() {
-	s.machine.Iterating(false)
+	interp.Iterating(s.machine, false)
 	if _, alone := s.iterators(); alone {
 		s.cancel()
 	}
