@@ -248,3 +248,21 @@ func ownStarts(t *testing.T, lib string) map[string]bool {
 	}
 	return set
 }
+
+// TestSharedReturn: a return where no jump fits is a uprobe, and an int3 with a warning where uprobes cannot do what is
+// wanted. jalon list shows the same.
+func TestSharedReturn(t *testing.T) {
+	prog := compile(t, "gcc", "sharedret.S", "-g")
+	if r := jalon(t, "list", "--tactics", prog, "f%return"); !strings.Contains(r.stdout, "return, uprobe") {
+		t.Errorf("%s%s", r.stdout, r.stderr)
+	}
+	for list, warning := range map[string]bool{"$rax": false, "$elapsed": true} {
+		r := jalon(t, "trace", "f%return", "-c", list, "--", prog)
+		if n := strings.Count(r.stdout, list+"="); n != 2 {
+			t.Errorf("%s: %d events\n%s%s", list, n, r.stdout, r.stderr)
+		}
+		if warned := strings.Contains(r.stderr, "reached by an int3"); warned != warning {
+			t.Errorf("%s: a warning: %t\n%s", list, warned, r.stderr)
+		}
+	}
+}

@@ -25,6 +25,8 @@ type Code struct {
 	// next function, which a jump at the function's end may then cover, and only
 	// with that.
 	Bytes []byte
+	// Mapped are the addresses that the module itself takes: no code can be put there for a punned jump.
+	Mapped []Range
 	// Extra are other parts of the function (name.cold) and any other code whose
 	// branches may enter it.
 	Extra []Region

@@ -52,7 +52,7 @@ func (m *maker) pun(first Inst) string {
 		}
 	}
 	if len(m.plan.puns) == 0 {
-		return "the bytes that follow lead out of the address space"
+		return "the bytes that follow lead out of the address space, or into the file itself"
 	}
 	m.take(first)
 	m.after(first)
@@ -100,10 +100,20 @@ func (m *maker) punWith(in *Inst, k int) (punning, bool) {
 	copy(rel[free:], m.c.Bytes[off+uint64(in.Len):end])
 	lo := in.Addr + uint64(k+jumpLen) + uint64(int64(int32(binary.LittleEndian.Uint32(rel[:]))))
 	hi := lo + 1<<(8*free)
-	if lo < lowest || hi > userTop || lo >= hi {
+	if lo < lowest || hi > userTop || lo >= hi || m.c.mapped(Range{lo, hi}) {
 		return punning{}, false
 	}
 	return punning{k, Range{lo, hi}}, true
+}
+
+// mapped reports whether the module itself takes a whole range.
+func (c *Code) mapped(r Range) bool {
+	for _, m := range c.Mapped {
+		if m.Lo <= r.Lo && r.Hi <= m.Hi {
+			return true
+		}
+	}
+	return false
 }
 
 // Ranges lists where the trampoline's first byte may lie when the tactic is

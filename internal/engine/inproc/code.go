@@ -46,6 +46,17 @@ func partOf(x *site, fn *dwarf.Function) uint64 {
 // reader reads memory of a process, or of the file, by run-time address.
 type reader func(addr uint64, n int) ([]byte, error)
 
+// mapped returns the pages of the module's segments in the process.
+func (m *module) mapped() []patch.Range {
+	if m.pages == nil {
+		for _, seg := range m.dw.Segments() {
+			lo, hi := seg.Vaddr&^(pageSize-1), (seg.Vaddr+seg.Memsz+pageSize-1)&^(pageSize-1)
+			m.pages = append(m.pages, patch.Range{Lo: lo + m.bias, Hi: hi + m.bias})
+		}
+	}
+	return m.pages
+}
+
 // functionCode reads a function and the data about it that patch needs.
 func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*patch.Code, error) {
 	main, extra := parts(fn, vaddr)
@@ -55,7 +66,7 @@ func (m *module) functionCode(fn *dwarf.Function, vaddr uint64, read reader) (*p
 	if err := m.copied(fn, vaddr); err != nil {
 		return nil, err
 	}
-	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read}
+	c := &patch.Code{Lo: main.Lo + m.bias, Hi: main.Hi + m.bias, ReadMem: read, Mapped: m.mapped()}
 	if m.running && m.dw.IsGo() {
 		c.Resumed = "goroutines that were preempted are resumed at any instruction"
 	}

@@ -21,7 +21,8 @@ type module struct {
 	running     bool        // threads have run code of the module and were interrupted in it
 	text        *patch.Text // made on first use, see textOf
 	textErr     error
-	copies      []copies // of code; see copied
+	copies      []copies      // of code; see copied
+	pages       []patch.Range // of its segments; made on first use
 	copiesKnown bool
 	stackOnce   sync.Once
 	stack       func() (*patch.GoStack, error) // made on first use, see gostack.go
