@@ -18,6 +18,8 @@ type RecordOptions struct {
 	Size   int64
 	Rotate time.Duration
 	Keep   int
+	// Flight is for a trace with Options.Overwrite: each [Trace.Snapshot], and what is in the rings at the end, is a part.
+	Flight bool
 	// Compress: parts that are complete are compressed (zstd). This package reads them, other viewers of CTF do not.
 	Compress bool
 
@@ -43,7 +45,7 @@ type Recording struct {
 func Record(dir string, opt RecordOptions) (*Recording, error) {
 	r, err := record.Create(record.Options{
 		Dir: dir, Version: opt.Version, Command: opt.Command, Args: opt.Args, Pid: opt.Pid,
-		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Warn: opt.Warn,
+		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Flight: opt.Flight, Warn: opt.Warn,
 	})
 	if err != nil {
 		return nil, err
@@ -55,7 +57,7 @@ func Record(dir string, opt RecordOptions) (*Recording, error) {
 func (r *Recording) Dir() string { return r.dir }
 
 func (r *Recording) sink(s *session.Session) drain.Sink {
-	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Unwind: s.Unwind, Sites: s.Sites})
+	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Pid: s.Pid(), Unwind: s.Unwind, Sites: s.Sites})
 	return r.r
 }
 
@@ -72,6 +74,10 @@ func (r *Recording) Status() RecordStatus {
 	st := r.r.Status()
 	return RecordStatus{Events: st.Events, Lost: st.Lost, Overwritten: st.Overwritten, Bytes: st.Bytes, Parts: st.Chunks}
 }
+
+// DumpState writes the present state to the trace: processes, threads, and of the traced process mappings and open files. The state at the
+// beginning is in each trace. Any goroutine may call it.
+func (r *Recording) DumpState() { r.r.DumpState() }
 
 // Discard removes the directory of a recording whose trace has not begun.
 func (r *Recording) Discard() { r.r.Discard() }

@@ -112,7 +112,7 @@ var packages = []struct{ path, imports string }{
 
 	// Recorded traces: their format, and writing them.
 	{"ctf", "ctype debuginfo event ring"},
-	{"record", "ctf debuginfo drain event"},
+	{"record", "ctf debuginfo debuginfo/elf drain event procdir"},
 
 	// Values as text, independent of engines.
 	{"callargs", ""},

@@ -19,6 +19,9 @@ type recordCmd struct {
 	Keep         int           `help:"Keep this number of parts: the oldest are removed, also when the disk is full"`
 	Compress     bool          `help:"Compress the parts that are complete (zstd); jalon reads them, other viewers do not"`
 
+	Flight       string        `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 32M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
+	SnapshotOn   []string      `name:"snapshot-on" sep:"none" placeholder:"'PLACE if COND'" help:"With --flight: write the newest events when this place is hit and the condition holds"`
+
 	program []string
 }
 
@@ -34,6 +37,20 @@ func (c *recordCmd) Run() error {
 	if c.Clock == "none" {
 		return usageError("a recording needs times: --clock tsc or coarse")
 	}
+	flight := c.Flight != "" || c.OnFull == "overwrite"
+	switch {
+	case len(c.SnapshotOn) > 0 && !flight:
+		return usageError("--snapshot-on needs --flight SIZE")
+	case c.Flight != "" && c.OnFull == "drop":
+		c.Buffer, c.OnFull = c.Flight, "overwrite"
+	case c.Flight != "" && c.OnFull == "overwrite":
+		c.Buffer = c.Flight
+	case c.Flight != "":
+		return usageError("--flight keeps the newest events: no hit waits")
+	case flight && (c.Size != "" || c.Rotate != 0):
+		return usageError("with --flight each snapshot is a part: not --size or --rotate too")
+	}
+	t.tracingFlags = c.tracingFlags
 	tps, err := t.tracepoints()
 	if err != nil {
 		return err
@@ -41,12 +58,20 @@ func (c *recordCmd) Run() error {
 	if err := t.refuseProgramPlaces(tps); err != nil {
 		return err
 	}
+	triggers := len(tps)
+	if len(c.SnapshotOn) > 0 {
+		on, err := jalon.Parse(t.atReturns(c.SnapshotOn), nil)
+		if err != nil {
+			return err
+		}
+		tps = append(tps, on...)
+	}
 	t.hintsBefore(tps)
 	opt, err := t.options(tps)
 	if err != nil {
 		return err
 	}
-	rec, err := c.recording(t)
+	rec, err := c.recording(t, flight)
 	if err != nil {
 		return err
 	}
@@ -60,6 +85,7 @@ func (c *recordCmd) Run() error {
 	end := newEnding()
 	defer end.stop()
 	end.passed, opt.OnArmed = t.remind, end.armed.Store
+	asked := askedFor()
 	trace, err := jalon.Start(end.ctx, t.target(), opt)
 	t.progress.wipe()
 	if err != nil {
@@ -67,6 +93,7 @@ func (c *recordCmd) Run() error {
 		return err
 	}
 	boundMemory()
+	defer c.requests(t, trace, rec, asked, flight, triggers)()
 	return c.follow(t, trace, rec)
 }
 
@@ -95,12 +122,12 @@ func (c *recordCmd) follow(t *traceCmd, trace *jalon.Trace, rec *jalon.Recording
 	return err
 }
 
-func (c *recordCmd) recording(t *traceCmd) (*jalon.Recording, error) {
+func (c *recordCmd) recording(t *traceCmd, flight bool) (*jalon.Recording, error) {
 	dir := c.Dir
 	if dir == "" {
 		dir = "jalon-" + time.Now().Format("20060102-150405")
 	}
-	opt := jalon.RecordOptions{Rotate: c.Rotate, Keep: c.Keep, Compress: c.Compress, Version: version, Command: c.program, Pid: c.Pid, Args: os.Args[1:], Warn: t.warn}
+	opt := jalon.RecordOptions{Flight: flight, Rotate: c.Rotate, Keep: c.Keep, Compress: c.Compress, Version: version, Command: c.program, Pid: c.Pid, Args: os.Args[1:], Warn: t.warn}
 	if c.Size != "" {
 		n, err := parseSize(c.Size)
 		if err != nil {
@@ -108,7 +135,7 @@ func (c *recordCmd) recording(t *traceCmd) (*jalon.Recording, error) {
 		}
 		opt.Size = int64(n)
 	}
-	if c.Keep > 0 && opt.Size == 0 && opt.Rotate == 0 {
+	if c.Keep > 0 && opt.Size == 0 && opt.Rotate == 0 && !flight {
 		return nil, usageError("--keep needs parts: --size SIZE or --rotate TIME")
 	}
 	if c.Keep == 1 {

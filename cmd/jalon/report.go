@@ -24,6 +24,7 @@ type reportCmd struct {
 	Time   string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall, start (seconds since the first event), mono"`
 
 	Repair   bool     `help:"Cut off what is torn at the ends of the files of a trace whose recording was killed, so that other viewers read it too. jalon itself reads it as it is"`
+	State    bool     `help:"Print the state at the beginning of the recording, or at the last request: processes, threads, the program's mappings with build-ids and open files, CPUs"`
 	Stat     bool     `help:"Print counts by place and by thread"`
 	Hist     string   `placeholder:"EXPR" help:"Print a histogram of the values of a C expression"`
 	By       string   `placeholder:"EXPR" help:"With --hist: a histogram for each value of this. With --latency: pair the events that have the same value of this, not those of a thread"`
@@ -129,14 +130,14 @@ func (c *reportCmd) repair() error {
 
 func (c *reportCmd) check() error {
 	kinds := 0
-	for _, on := range []bool{c.Repair, c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline} {
+	for _, on := range []bool{c.Repair, c.State, c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline} {
 		if on {
 			kinds++
 		}
 	}
 	switch {
 	case kinds > 1:
-		return usageError("one of --repair, --stat, --hist, --latency, --flame and --timeline can be printed at once")
+		return usageError("one of --repair, --state, --stat, --hist, --latency, --flame and --timeline can be printed at once")
 	case c.Latency && len(c.Places) != 2:
 		return usageError("--latency needs two places: jalon report DIR --latency A B")
 	case !c.Latency && len(c.Places) > 0:
@@ -158,6 +159,12 @@ func (c *reportCmd) check() error {
 func (c *reportCmd) print(w io.Writer, t *ctf.Trace, r *report.Reader, q report.Query) error {
 	plain := format.Plain(w)
 	switch {
+	case c.State:
+		s := report.MakeState(t)
+		if c.Format == "json" {
+			return s.JSON(w)
+		}
+		return s.Text(plain)
 	case c.Stat:
 		s, err := report.MakeStat(r, c.whole())
 		if err != nil {

@@ -45,36 +45,46 @@ func stateText() string {
 
 // Thread says that a thread has this name since a time.
 type Thread struct {
-	Since    int64
-	Pid, Tid int
-	Name     string
+	Since int64  `json:"since"`
+	Pid   int    `json:"pid"`
+	Tid   int    `json:"tid"`
+	Name  string `json:"name"`
 }
 
 // StateProcess is a process in a state dump.
 type StateProcess struct {
-	Pid, Parent int
-	UID         uint32
-	Name        string
-	Program     string // its file
-	Command     string // its arguments
+	Pid     int    `json:"pid"`
+	Parent  int    `json:"parent"`
+	UID     uint32 `json:"uid"`
+	Name    string `json:"name"`
+	Program string `json:"program,omitempty"` // its file
+	Command string `json:"command,omitempty"` // its arguments
 }
 
 // Mapping is a file in the memory of a process. Pid 0: the kernel.
 type Mapping struct {
-	Pid                int
-	Start, End, Offset uint64
-	Path               string
-	BuildID            string // hexadecimal; "" if it has none
+	Pid     int    `json:"-"`
+	Start   uint64 `json:"start"`
+	End     uint64 `json:"end"`
+	Offset  uint64 `json:"offset"`
+	Path    string `json:"path"`
+	BuildID string `json:"build_id,omitempty"` // hexadecimal; "" if it has none
 }
 
 // OpenFile is a descriptor of a process.
 type OpenFile struct {
-	Pid, FD int
-	Path    string
+	Pid  int    `json:"-"`
+	FD   int    `json:"fd"`
+	Path string `json:"path"`
 }
 
 // CPU is where a CPU is; -1: not known.
-type CPU struct{ CPU, Package, Core, Node int }
+type CPU struct {
+	CPU     int `json:"cpu"`
+	Package int `json:"package"`
+	Core    int `json:"core"`
+	Node    int `json:"node"`
+}
 
 type builder []byte
 

@@ -23,8 +23,16 @@ func (d *Drain) Snapshot() error {
 	if err := d.snapshot(false, d.showAll); err != nil && !errors.Is(err, ErrEnough) {
 		return err
 	}
+	if s, ok := d.sink.(Snapshotter); ok {
+		if err := s.Snapshot(); err != nil {
+			return err
+		}
+	}
 	return d.sink.Flush()
 }
+
+// Snapshotter is a Sink that is told where the events of a snapshot end.
+type Snapshotter interface{ Snapshot() error }
 
 // overwritten is a ring of which a part is read.
 type overwritten struct {

@@ -27,6 +27,8 @@ type Options struct {
 	Size  int64
 	Every time.Duration
 	Keep  int
+	// Flight: each snapshot, and what is in the rings at the end, is a chunk.
+	Flight bool
 	// Compress: chunks that are complete are compressed.
 	Compress bool
 
@@ -35,11 +37,12 @@ type Options struct {
 }
 
 // rotates reports whether the trace consists of chunks.
-func (o *Options) rotates() bool { return o.Size > 0 || o.Every > 0 }
+func (o *Options) rotates() bool { return o.Size > 0 || o.Every > 0 || o.Flight }
 
 // Session is what a Recorder needs of the session.
 type Session struct {
 	WallOffset int64
+	Pid        int // of the traced process; 0: there is none
 	// Unwind returns the frames of a stack.
 	Unwind func(*event.Event, *event.Value) []debuginfo.Frame
 	// Sites returns how many sites there are.
@@ -65,6 +68,10 @@ type Recorder struct {
 	stacks  stacks
 	threads map[int]threadName
 	last    threadName // that was written or found last
+
+	dumping   chan *dump // the state is being read
+	dumped    time.Time  // when that began
+	wanted    atomic.Bool
 
 	flushed   time.Time
 	begun     time.Time // of the chunk
@@ -130,6 +137,7 @@ func (r *Recorder) Begin(s Session) {
 		Pid: r.opt.Pid, Command: r.opt.Command, Args: r.opt.Args,
 	}
 	r.begun, r.flushed = time.Now(), time.Now()
+	r.firstDump()
 }
 
 // Ring implements drain.Recorder.
@@ -279,6 +287,10 @@ func (r *Recorder) describe() error {
 func (r *Recorder) Flush() error {
 	if now := time.Now(); now.Sub(r.flushed) >= flushEvery && !r.Full() {
 		r.flushed = now
+		if r.state == nil {
+			r.begin() // the sites are known: rings are read when they are armed
+		}
+		r.takeDump(0)
 		if err := r.flush(); err != nil {
 			return err
 		}
@@ -311,6 +323,7 @@ func (r *Recorder) End() error {
 	if r.state == nil {
 		r.begin()
 	}
+	r.takeDump(dumpPatience)
 	err := r.flush()
 	for class := range r.streams {
 		for _, s := range r.streams[class] {

@@ -7,6 +7,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
+// Snapshot implements drain.Snapshotter: the events of a snapshot are a chunk.
+func (r *Recorder) Snapshot() error {
+	if !r.opt.Flight || r.state == nil {
+		return nil
+	}
+	if err := r.describe(); err != nil {
+		return err
+	}
+	return r.rotate()
+}
+
 // rotate ends the chunk and begins the next one. Each chunk is a trace of its own: names of threads are written again, and stacks are
 // when they come again.
 func (r *Recorder) rotate() error {
@@ -27,6 +38,9 @@ func (r *Recorder) rotate() error {
 	now := event.Monotonic()
 	for _, t := range r.threads {
 		r.state.Thread(now, ctf.Thread{Since: now, Pid: t.pid, Tid: t.tid, Name: t.name})
+	}
+	if time.Since(r.dumped) >= dumpEvery {
+		r.beginDump()
 	}
 	return r.out.err()
 }

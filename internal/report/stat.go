@@ -146,7 +146,7 @@ func (s *Stat) summary(r *Reader, names map[[2]string]int) {
 			p.Lost, p.Hits = new(uint64), new(uint64)
 		}
 		*p.Lost += x.Lost
-		*p.Hits += x.Recorded + x.Lost + x.False + x.Faults
+		*p.Hits += x.Recorded + x.Replaced + x.Lost + x.False + x.Faults
 	}
 }
 
