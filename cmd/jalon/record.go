@@ -19,8 +19,8 @@ type recordCmd struct {
 	Keep         int           `help:"Keep this number of parts: the oldest are removed, also when the disk is full"`
 	Compress     bool          `help:"Compress the parts that are complete (zstd); jalon reads them, other viewers do not"`
 
-	Flight       string        `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 32M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
-	SnapshotOn   []string      `name:"snapshot-on" sep:"none" placeholder:"'PLACE if COND'" help:"With --flight: write the newest events when this place is hit and the condition holds"`
+	Flight     string   `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 32M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
+	SnapshotOn []string `name:"snapshot-on" sep:"none" placeholder:"'PLACE if COND'" help:"With --flight: write the newest events when this place is hit and the condition holds"`
 
 	program []string
 }

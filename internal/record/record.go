@@ -69,9 +69,9 @@ type Recorder struct {
 	threads map[int]threadName
 	last    threadName // that was written or found last
 
-	dumping   chan *dump // the state is being read
-	dumped    time.Time  // when that began
-	wanted    atomic.Bool
+	dumping chan *dump // the state is being read
+	dumped  time.Time  // when that began
+	wanted  atomic.Bool
 
 	flushed   time.Time
 	begun     time.Time // of the chunk
