@@ -82,7 +82,10 @@ func run(jalon string, rounds int, only string, gdb, papers, scripts bool, colum
 	if err := b.startup(dir, only); err != nil {
 		return err
 	}
-	return b.arming(dir, only)
+	if err := b.arming(dir, only); err != nil {
+		return err
+	}
+	return b.enabling(dir, only)
 }
 
 // hits measures the cost of a hit, case by case.
@@ -171,6 +174,7 @@ func (b *bench) rows(only string) []*measured {
 		{name: "jalon: record of two ints, --clock coarse", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function", "--clock", "coarse") }},
 		{name: "jalon: record of two ints, --clock none", run: func(b *bench) ([]float64, error) { return b.trace("bare", "test_function", "--clock", "none") }},
 		{name: "jalon: armed but disabled", run: func(b *bench) ([]float64, error) { return b.disabled() }},
+		{name: "jalon: the ring is full", run: func(b *bench) ([]float64, error) { return b.full() }},
 	}
 	all = append(all, peers()...)
 	if b.scripts {
@@ -221,16 +225,6 @@ func (b *bench) traced(mode, place, list string, options ...string) ([]float64, 
 			return nil, fmt.Errorf("%d of %d records were lost", s.Lost, s.Hits)
 		}
 	}
-}
-
-// disabled arms a tracepoint that is disabled in its file.
-func (b *bench) disabled() ([]float64, error) {
-	file := b.work + ".tp"
-	text := "trace test_function\nactions\n  collect " + collect + "\nend\ndisable $bpnum\n"
-	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
-		return nil, err
-	}
-	return times(exec.Command(b.jalon, "trace", "-x", file, "-f", "none", "--", b.work, "bare", strconv.Itoa(b.n), strconv.Itoa(b.reps), "10"))
 }
 
 // times runs cmd and reads its "ns" lines.

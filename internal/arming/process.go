@@ -226,8 +226,10 @@ func (a *Process) Enable(tp *Tracked, on bool) error {
 	if len(tp.programs) == 0 && on {
 		return a.armLate(tp)
 	}
-	inKernel := a.Uprobes.Serving()
-	patched := slices.DeleteFunc(slices.Clone(tp.programs), func(x *engine.Program) bool { return inKernel[x] })
+	patched := tp.programs
+	if inKernel := a.Uprobes.Serving(); len(inKernel) > 0 {
+		patched = slices.DeleteFunc(slices.Clone(patched), func(x *engine.Program) bool { return inKernel[x] })
+	}
 	if err := a.Engine.Enable(patched, on); err != nil {
 		return err
 	}

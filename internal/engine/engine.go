@@ -38,8 +38,8 @@ type Engine interface {
 	// hit. errs has an error for each program that is not armed; the others are armed. After err some may
 	// be armed: Stop ends them.
 	Arm([]*Program) (errs []error, err error)
-	// Enable disables or enables armed programs. The programs stay in place, so it is as fast as the engine
-	// allows.
+	// Enable disables or enables armed programs. The programs stay in place, and test a switch that is stored here. Hits
+	// that have begun before are completed.
 	Enable(list []*Program, on bool) error
 	// Remove ends the hits of programs permanently. Hits in progress complete their records. Other programs
 	// at the same addresses stay armed.

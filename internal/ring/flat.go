@@ -8,7 +8,7 @@ import "fmt"
 //
 //	0                         counters, CounterStride bytes a ring
 //	Rings() * CounterStride   rings, RingStride bytes each: header page, data, slack
-//	behind them               a page of variables
+//	behind them               a page of variables, switches (a byte a site)
 type Flat struct {
 	CPUs     int
 	RingSize int // bytes of data of one ring: a power of two, at least PageSize
@@ -77,6 +77,7 @@ func (f Flat) RingOffset(cpu int) uint64 {
 
 func (f Flat) registered() uint64 { return 0 } // eBPF programs use atomic operations
 func (f Flat) stacks() uint64     { return 0 }
+func (f Flat) switches() uint64   { return f.variables() + PageSize }
 
 func (f Flat) overwrite() bool { return f.Overwrite }
 
@@ -85,7 +86,7 @@ func (f Flat) cpuRings() int { return f.Rings() }
 func (f Flat) variables() uint64 { return f.RingOffset(f.Rings()) }
 
 // Size is the size of the memory in bytes, a multiple of PageSize.
-func (f Flat) Size() uint64 { return f.variables() + PageSize }
+func (f Flat) Size() uint64 { return f.switches() + switchBytes(f.Sites) }
 
 // Layout gives the code generator offsets from the start of the memory instead of addresses.
 func (f Flat) Layout(site uint32) Layout {
@@ -98,6 +99,7 @@ func (f Flat) Layout(site uint32) Layout {
 		RingSize:      uint64(f.RingSize),
 		Variables:     f.variables(),
 		VariableCount: MaxVariables,
+		Switch:        f.switches() + uint64(site),
 		SiteID:        site,
 		Overwrite:     f.Overwrite,
 		CPUMask:       uint32(f.Rings() - 1),

@@ -15,6 +15,7 @@ import (
 //
 //	0                      control page
 //	PageSize               counters, CounterStride bytes a ring
+//	behind them            switches, a byte a site
 //	behind them            the table of stacks
 //	mapsOffset             tables of maps (package maps), MapBytes
 //	ringsFile              rings, PageSize+RingSize bytes each: header page, data
@@ -123,8 +124,14 @@ func (g Geometry) registered() uint64 {
 	return 0
 }
 
+// switches is where the first switch is, in the file and in memory.
+func (g Geometry) switches() uint64 { return g.countersOffset() + uint64(g.Rings())*g.CounterStride() }
+
+// switchBytes is the room that the switches of this many sites take, in whole pages.
+func switchBytes(sites int) uint64 { return (uint64(sites) + PageSize - 1) &^ (PageSize - 1) }
+
 // stacks is where the table of stacks is, in the file and in memory.
-func (g Geometry) stacks() uint64 { return g.countersOffset() + uint64(g.Rings())*g.CounterStride() }
+func (g Geometry) stacks() uint64 { return g.switches() + switchBytes(g.Sites) }
 
 // MapsOffset is where the memory for maps starts, in the file and in memory.
 func (g Geometry) MapsOffset() uint64 { return g.stacks() + StacksSize }
@@ -185,6 +192,7 @@ func (g Geometry) Layout(base uint64, site uint32) Layout {
 		Variables:     base + ControlVariables,
 		VariableCount: MaxVariables,
 		Stacks:        base + g.stacks(),
+		Switch:        base + g.switches() + uint64(site),
 		SiteID:        site,
 		Overwrite:     g.Overwrite,
 		Wait:          g.Wait,

@@ -16,6 +16,7 @@ package ring
 //	        registered.go
 //	Counters: one page or more a ring: [ring][counter][site]u64, in the kernel engine's memory
 //	        [ring][site][counter]u64. Most hits count in counter 0, whose cells are together
+//	Switches: [site]u8, not 0: hits of the site do nothing. Only jalon writes them
 //	Stacks: those that records refer to; see stacks.go
 //	Maps: tables that hit programs keep from one hit to the next; see package maps
 //	Rings: one a CPU for restartable sequences and one a CPU for all other writers, or
@@ -232,6 +233,8 @@ type Layout struct {
 	VariableCount uint32
 	// Stacks is the address of the table of stacks; 0: there is none.
 	Stacks uint64
+	// Switch is the address of the byte by which the site is turned off; 0: it cannot be.
+	Switch uint64
 	SiteID uint32
 	// Overwrite: the oldest sub-buffers are overwritten; see overwrite.go.
 	Overwrite bool

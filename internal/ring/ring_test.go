@@ -95,6 +95,9 @@ func testGeometry(t *testing.T, g Geometry, size int) {
 	if last := counters - l.CounterStride + (CountersPerSite-1)*l.CounterStep + 8; last > 1<<40+g.ringsOffset() {
 		t.Errorf("%+v: counters reach into the rings", g)
 	}
+	if first := l.Switch - uint64(g.Sites-1); first < counters-l.CounterStride+(CountersPerSite-1)*l.CounterStep+8 || l.Switch >= l.Stacks {
+		t.Errorf("%+v: switches overlap: layout %+v", g, l)
+	}
 	if end := rings - l.RingStride + RingData + 2*l.RingSize; end > 1<<40+g.MemSize() {
 		t.Errorf("%+v: rings reach outside", g)
 	}
@@ -113,7 +116,7 @@ func TestFlat(t *testing.T) {
 	if f.Rings() != 8 || f.Slack != 8192 || l.CPUMask != 7 || l.Counters != 7*32 || l.CounterStride != 4096 {
 		t.Errorf("%+v, layout %+v", f, l)
 	}
-	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != l.Variables || end+PageSize != f.Size() {
+	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != l.Variables || l.Switch != end+PageSize+7 || f.switches()+PageSize != f.Size() {
 		t.Errorf("the last ring ends at %d, variables begin at %d of %d", end, l.Variables, f.Size())
 	}
 	big, err := NewFlat(256, 64<<20, 5000, 100, MaxFlat)

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"fmt"
+	"iter"
 	"math"
 	"sync/atomic"
 	"unsafe"
@@ -28,6 +29,7 @@ type shape interface {
 	variables() uint64  // offset of the first variable
 	registered() uint64 // offset of the table of thread pointers; 0: there is none
 	overwrite() bool    // the oldest sub-buffers are overwritten
+	switches() uint64   // offset of the first switch
 	stacks() uint64     // offset of the table of stacks; 0: there is none
 }
 
@@ -152,6 +154,28 @@ func (s *Shared) Count(site uint32, counter int) (err error) {
 		atomic.AddUint64(s.word(s.g.CounterOffset(0, site, counter)), 1)
 	}
 	return err
+}
+
+// Switch turns the hits of sites on or off, by one store each. Hits that have passed the test of it go on.
+func (s *Shared) Switch(sites iter.Seq2[uint32, bool]) (err error) {
+	defer s.Guard(&err)()
+	table := s.mem[s.g.switches():][:s.g.sites()]
+	for site, on := range sites {
+		if uint64(site) >= uint64(len(table)) {
+			continue
+		}
+		off := byte(1)
+		if on {
+			off = 0
+		}
+		table[site] = off
+	}
+	return err
+}
+
+// Off reports whether the hits of a site are turned off.
+func (s *Shared) Off(site uint32) bool {
+	return uint64(site) < uint64(s.g.sites()) && s.mem[s.g.switches()+uint64(site)] != 0
 }
 
 // Variable reads the variable of that index (ir.GetVar), below MaxVariables.

@@ -103,6 +103,9 @@ func BenchmarkSite(b *testing.B) {
 	layout.LockedCounters, layout.LockedRings = counters+4*layout.CounterStride, rings+4*layout.RingStride
 	overwrite, lockedOverwrite := layout, locked
 	overwrite.Overwrite, lockedOverwrite.Overwrite = true, true
+	on, off, full := layout, layout, layout
+	on.Switch, off.Switch = layout.Control+100, arena // where the code begins, which is not 0
+	full.RingSize = 64 << 10
 	for _, c := range []struct {
 		name  string
 		p     *ir.Program
@@ -136,6 +139,13 @@ func BenchmarkSite(b *testing.B) {
 		{"registers/all", registersProgram(b, false, 0, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"registers/all-xgetbv", registersProgram(b, true, 0, 76), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
 		{"registers/st0", registersProgram(b, false, 24, 25), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, 1},
+		{"false/switch", paperProgram(), Config{Layout: on, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, 1},
+		{"false/nothing-dead-switch", paperProgram(), Config{Layout: on, ColdAddr: cold}, 1},
+		{"record/switch-no-clock", recordProgram(), Config{Layout: on, DeadGPR: raxDead, DeadFlags: true, Clock: ring.ClockNone}, 1},
+		{"off", paperProgram(), Config{Layout: off, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, 1},
+		{"off/nothing-dead", paperProgram(), Config{Layout: off, ColdAddr: cold}, 1},
+		{"full", recordProgram(), Config{Layout: full, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, 1},
+		{"full/no-clock", recordProgram(), Config{Layout: full, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold, Clock: ring.ClockNone}, 1},
 		{"true/rax+flags-dead", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true}, -1},
 		{"true/rax+flags-dead-split", paperProgram(), Config{Layout: layout, DeadGPR: raxDead, DeadFlags: true, ColdAddr: cold}, -1},
 	} {

@@ -27,6 +27,7 @@ type trial struct {
 	state *irgen.State
 	in    caseIn
 	dead  bool // the dead man's switch is set
+	off   bool // the site is turned off
 	full  bool // the maps have no room
 	// stacks is the table of stacks as the program left it.
 	stacks *ring.Stacks
@@ -296,6 +297,9 @@ func randomConfig(r *rand.Rand, addr uint64) Config {
 	}
 	cfg.Clock = ring.Clock(max(0, r.Intn(5)-2))
 	l.SiteID = uint32(r.Intn(1000))
+	if r.Intn(4) != 0 {
+		l.Switch = l.Control + switchOff
+	}
 	l.CPUMask = []uint32{0, 1, 3, 3}[r.Intn(4)]
 	l.RDPID, l.FSGSBASE, l.AVX = r.Intn(2) == 0, r.Intn(4) != 0, true
 	l.PrefetchW = l.RDPID
@@ -344,6 +348,9 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 		tr.dead = true
 		in.Control_ |= ring.OwnerDied
 	}
+	if tr.off = r.Intn(8) == 0 && tr.cfg.Layout.Switch != 0; tr.off {
+		in.Control_ |= 1 << (32 + r.Intn(8))
+	}
 }
 
 // accidents counts runs in which the kernel or the processor did something by itself that the code under test has to
@@ -379,7 +386,7 @@ func (tr *trial) verify(out *caseOut) error {
 	if out.NEdges > 0 { // nothing is done then
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
 	}
-	if tr.dead && tr.code.guarded {
+	if tr.off || tr.dead && tr.code.guarded {
 		want = eval.Outcome{Vars: tr.in.Vars[:]}
 	}
 	if want.Exit == eval.BadAccess {
@@ -584,7 +591,7 @@ func (tr *trial) describe() string {
 	}
 	fmt.Fprintf(&b, "%s\n", strings.Join(tr.code.Listing(), "\n"))
 	if tr.state != nil {
-		fmt.Fprintf(&b, "registers %#x flags %#x mxcsr %#x dead man %v\n", tr.in.Regs, tr.in.Flags, tr.in.MXCSR, tr.dead)
+		fmt.Fprintf(&b, "registers %#x flags %#x mxcsr %#x dead man %v\n", tr.in.Regs, tr.in.Flags, tr.in.MXCSR, tr.dead || tr.off)
 	}
 	return b.String()
 }

@@ -316,11 +316,14 @@ func (in *caseIn) fill(s *irgen.State) {
 	}
 }
 
+// switchOff is where the switch of the site is.
+const switchOff = 4
+
 func execLayout(base uint64) ring.Layout {
 	return ring.Layout{
 		Control: base, Counters: base + 0x1000 + siteOff, CounterStride: counterStep, CounterStep: 8,
 		Rings: base + 0x10000, RingStride: ringStride, RingSize: ringSize, CPUMask: execRings - 1,
-		Variables: base + 64, VariableCount: irgen.Vars,
+		Variables: base + 64, VariableCount: irgen.Vars, Switch: base + switchOff,
 	}
 }
 

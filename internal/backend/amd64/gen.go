@@ -186,8 +186,8 @@ func (g *gen) emitBlock(b, next ir.BlockID) {
 	g.a.bind(g.blockLab[b])
 	keepRAX := g.reserved.has(item(RAX)) || !g.unoccupied(item(RAX), regalloc.Interval{From: g.pos, To: g.pos})
 	g.saveItems(g.plan.out[b]&^g.plan.in[b], g.plan.in[b], keepRAX)
-	if b == 0 && g.guards() {
-		g.deadman()
+	if b == 0 {
+		g.mayLeave()
 	}
 	for i := range blk.Instrs {
 		in := &blk.Instrs[i]

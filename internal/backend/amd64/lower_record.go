@@ -14,6 +14,23 @@ func init() {
 	lower[ir.Count] = func(g *gen, in *ir.Instr) { g.count(in.Imm) }
 }
 
+// mayLeave is the start of a hit: it leaves where the site is turned off, or nothing may be done.
+func (g *gen) mayLeave() {
+	if at := g.cfg.Layout.Switch; at != 0 {
+		g.mi(iCMP, 1, rmMem(g.fixedMem(address{at, ofSwitch})), 0)
+		off := g.a.newLabel()
+		g.a.jcc(ccNE, off)
+		g.later(func() {
+			g.a.comment("; turned off")
+			g.a.bind(off)
+			g.exit()
+		})
+	}
+	if g.guards() {
+		g.deadman()
+	}
+}
+
 // deadman leaves when jalon, which answers our faults, is no more.
 func (g *gen) deadman() {
 	m := g.fixedMem(fixed(g.cfg.Layout.Control + ring.ControlDeadman))

@@ -33,6 +33,7 @@ const (
 	ofPC
 	ofCounters
 	ofLocked // LockedCounters
+	ofSwitch
 )
 
 // of returns what addresses of a kind follow.
@@ -44,6 +45,8 @@ func (c *Config) of(of siteOf) uint64 {
 		return c.Layout.Counters
 	case ofLocked:
 		return c.Layout.LockedCounters
+	case ofSwitch:
+		return c.Layout.Switch
 	}
 	return 0
 }
@@ -250,10 +253,13 @@ func (t *Template) At(cfg Config) *Code {
 // fits reports whether Compile would make the same decisions.
 func (t *Template) fits(cfg *Config) bool {
 	same, l := t.cfg, cfg.Layout
-	l.SiteID, l.Counters, l.LockedCounters = same.Layout.SiteID, same.Layout.Counters, same.Layout.LockedCounters
+	l.SiteID, l.Counters, l.LockedCounters, l.Switch = same.Layout.SiteID, same.Layout.Counters, same.Layout.LockedCounters, same.Layout.Switch
 	if l != same.Layout || cfg.DeadGPR != same.DeadGPR || cfg.DeadFlags != same.DeadFlags || cfg.DeadXMM != same.DeadXMM ||
 		cfg.Walk != same.Walk || cfg.NoTSC != same.NoTSC || cfg.Clock != same.Clock ||
 		!slices.Equal(cfg.Constants, same.Constants) || !slices.Equal(cfg.Maps, same.Maps) {
+		return false
+	}
+	if cfg.Layout.Switch == 0 != (same.Layout.Switch == 0) {
 		return false
 	}
 	if cfg.ColdAddr == 0 || (cfg.ColdAddr-same.ColdAddr)%sequenceAlign != 0 || cfg.ColdAddr < cfg.Addr != (same.ColdAddr < same.Addr) {

@@ -70,7 +70,7 @@ func TestTemplate(t *testing.T) {
 // TestTemplateFits: a template is for the sites that it names, and for nothing else that Config has: each field, found by
 // reflection, is either one that may differ or makes the template unfit.
 func TestTemplateFits(t *testing.T) {
-	may := map[string]bool{"Addr": true, "ColdAddr": true, "PC": true, "Layout.SiteID": true, "Layout.Counters": true, "Layout.LockedCounters": true}
+	may := map[string]bool{"Addr": true, "ColdAddr": true, "PC": true, "Layout.SiteID": true, "Layout.Counters": true, "Layout.LockedCounters": true, "Layout.Switch": true}
 	cfg := Config{Addr: codeAddr, ColdAddr: codeAddr + 1<<16, PC: codeAddr + 1<<18, Layout: execLayout(farAddr), Constants: execConstants(), Maps: execMaps(farAddr)}
 	c, err := Compile(paperProgram(), cfg)
 	if err != nil {
@@ -122,6 +122,7 @@ func TestTemplateNear(t *testing.T) {
 	other.Layout.SiteID += 5
 	other.Layout.Counters += 40
 	other.Layout.LockedCounters += 40
+	other.Layout.Switch += 5
 	want, err := Compile(paperProgram(), other)
 	if err != nil {
 		t.Fatal(err)
@@ -148,5 +149,8 @@ func otherSite(r *rand.Rand, cfg Config) Config {
 	l.SiteID += uint32(n)
 	l.Counters += 8 * n
 	l.LockedCounters += 8 * n
+	if l.Switch != 0 {
+		l.Switch += n
+	}
 	return cfg
 }

@@ -70,6 +70,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("layout of the map: the counters do not fit %d bytes", c.MapSize)
 	case l.Rings+(cpus-1)*l.RingStride+ring.RingData+l.RingSize+c.Slack > c.MapSize:
 		return fmt.Errorf("layout of the map: the rings do not fit %d bytes", c.MapSize)
+	case l.Switch >= c.MapSize:
+		return fmt.Errorf("layout of the map: the switches do not fit %d bytes", c.MapSize)
 	case l.Variables+8*uint64(l.VariableCount) > c.MapSize:
 		return fmt.Errorf("layout of the map: the variables do not fit %d bytes", c.MapSize)
 	case l.Variables%8 != 0 || l.Counters%8 != 0 || l.CounterStride%8 != 0 || l.Rings%8 != 0 || l.RingStride%8 != 0:

@@ -66,6 +66,9 @@ func (g *gen) run() {
 }
 
 func (g *gen) prologue() {
+	if at := g.c.Layout.Switch; at != 0 {
+		g.turnedOff(at)
+	}
 	switch at := g.al.loc[g.an.context()]; at.kind {
 	case locReg:
 		g.mov(at.r, asm.R1)
@@ -75,6 +78,19 @@ func (g *gen) prologue() {
 	if g.an.slotResult {
 		g.storeImm(asm.R10, g.area(areaResult), 8, int64(g.c.Return))
 	}
+}
+
+// turnedOff leaves, before anything else, if the site's switch is not 0.
+func (g *gen) turnedOff(at uint64) {
+	off := g.newLabel()
+	g.mapPointer(asm.R0, at)
+	g.emit(asm.LoadMem(asm.R0, asm.R0, 0, asm.Byte))
+	g.jumpIfImm(asm.JNE, 8, asm.R0, 0, off)
+	g.rare(func() {
+		g.bind(off)
+		g.movImm(asm.R0, int64(g.c.Return))
+		g.emit(asm.Return())
+	})
 }
 
 func (g *gen) block(id, next ir.BlockID) {

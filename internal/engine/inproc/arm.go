@@ -1,7 +1,6 @@
 package inproc
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -31,7 +30,7 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	}
 	e.sites.begin()
 	for x := range e.sites.setOf(e.entries.with(list)) {
-		x.off, x.parted = false, false
+		x.off = false
 	}
 	if e.opt.Join {
 		err = e.installer.insert(e.sites.ofAll(e.entries.with(list)))
@@ -45,57 +44,6 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	return e.errors(list), err
 }
 
-// Enable implements engine.Engine:
-//
-//  1. Disabling restores the program's own bytes with the world stopped. No more threads enter the
-//     trampolines; threads in a trampoline leave it by themselves, and the trampolines stay in place.
-//  2. Enabling writes the jumps again. Threads that are stopped between the instructions that a jump
-//     replaces are moved, as at the first installation.
-//
-// A patch that also serves programs outside the list is removed, and made again for the programs that are
-// enabled. A program without a patch is installed again.
-func (e *Engine) Enable(list []*engine.Program, on bool) error {
-	if on {
-		// Calls that were left meanwhile have no returns that were seen.
-		for _, x := range list {
-			if err := e.buffers.clearMaps(x); err != nil {
-				return err
-			}
-		}
-	}
-	list = e.entries.only(list)
-	wanted := e.sites.setOf(list)
-	whole, shared := e.patches.serving(wanted)
-	if len(whole) > 0 {
-		if err := e.target.stopped(func(st *process.Stopped) error {
-			if on {
-				return jumpAgain(st, whole)
-			}
-			return putBack(st, whole)
-		}); err != nil {
-			return err
-		}
-	}
-	var again []*site
-	for x := range wanted {
-		if on && x.parted {
-			if !x.where.Loaded() {
-				return fmt.Errorf("tracepoint %d: %s is no longer loaded", x.Number, x.where.mod.Path)
-			}
-			again = append(again, x)
-		}
-		x.off = !on
-	}
-	for _, p := range shared {
-		old, err := e.installer.takeOut(p)
-		if err != nil {
-			return err
-		}
-		again = append(again, old...)
-	}
-	return e.installer.putIn(again)
-}
-
 // Remove implements engine.Engine.
 func (e *Engine) Remove(list []*engine.Program) error {
 	if e.target.replaced() {
@@ -107,27 +55,21 @@ func (e *Engine) Remove(list []*engine.Program) error {
 	has := func(p *placed) bool {
 		return slices.ContainsFunc(p.sites, func(y *site) bool { return out[y] })
 	}
-	for x := range out {
-		if x.parted {
-			x.parted = false
-			e.sites.retire(x)
-		}
-	}
 	var again []*site
 	for _, p := range slices.Clone(e.patches.list()) {
 		if !has(p) {
 			continue
 		}
-		on, err := e.installer.takeOut(p)
-		if err != nil {
+		if err := e.installer.takeOut(p); err != nil {
 			return err
 		}
 		for _, y := range p.sites {
 			if out[y] {
 				e.sites.retire(y)
+			} else {
+				again = append(again, y)
 			}
 		}
-		again = append(again, slices.DeleteFunc(on, func(y *site) bool { return out[y] })...)
 	}
 	return e.installer.putIn(again)
 }
@@ -178,7 +120,7 @@ func (e *Engine) Reloaded(x *engine.Program) ([]*engine.Program, error) {
 	if err != nil || there {
 		return nil, err
 	}
-	if _, err := e.installer.takeOut(p); err != nil {
+	if err := e.installer.takeOut(p); err != nil {
 		return nil, err
 	}
 	e.sites.retire(p.sites...)

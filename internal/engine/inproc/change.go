@@ -14,11 +14,10 @@ func (e *Engine) Uncover(addr uint64) error {
 	if e.target.replaced() || p == nil || p.plan.Tactic == patch.Trapping || addr == p.plan.Addr && p.plan.Tactic == patch.Jump {
 		return nil
 	}
-	list, err := e.installer.takeOut(p)
-	if err != nil {
+	if err := e.installer.takeOut(p); err != nil {
 		return err
 	}
-	return e.installer.putIn(list)
+	return e.installer.putIn(p.sites)
 }
 
 // Rewrite calls write, which changes n bytes of the program at addr. Patches that contain these bytes are
@@ -32,11 +31,10 @@ func (e *Engine) Rewrite(addr uint64, n int, write func() error) error {
 		if addr >= p.heldEnd() || addr+uint64(n) <= p.plan.Addr {
 			continue
 		}
-		list, err := e.installer.takeOut(p)
-		if err != nil {
+		if err := e.installer.takeOut(p); err != nil {
 			return err
 		}
-		again = append(again, list...)
+		again = append(again, p.sites...)
 	}
 	err := write()
 	if len(again) > 0 {

@@ -83,6 +83,9 @@ func (in *installer) apply(plans []*placed) (left []*site, err error) {
 		return nil, err
 	}
 	plans = in.uprobes.apartForStack(in.compiler.generateAll(in.sites, plans))
+	if err := in.buffers.turn(sitesOf(plans)); err != nil {
+		return nil, err
+	}
 	if err := in.write(plans); err != nil {
 		return nil, err
 	}
@@ -271,6 +274,9 @@ func (in *installer) jump(st *process.Stopped, plans []*placed, inner []innerPC)
 		}
 		// First the list, then the program: takeBack undoes the patches in the list.
 		in.patches.add(p)
+		if p.restored = p.traps() && p.off(); p.restored {
+			continue
+		}
 		if err := p.jump(&code); err != nil {
 			return nil, nil, err
 		}
@@ -283,13 +289,11 @@ func (in *installer) jump(st *process.Stopped, plans []*placed, inner []innerPC)
 func (in *installer) insert(fresh []*site) error {
 	var was []*site
 	for _, x := range fresh {
-		x.parted = false
 		if p := in.patches.at(x.addr); p != nil {
-			old, err := in.takeOut(p)
-			if err != nil {
+			if err := in.takeOut(p); err != nil {
 				return err
 			}
-			fresh, was = append(fresh, old...), append(was, old...)
+			fresh, was = append(fresh, p.sites...), append(was, p.sites...)
 		}
 	}
 	// Programs at one address collect in the order of their numbers.
@@ -306,23 +310,16 @@ func (in *installer) insert(fresh []*site) error {
 	return errors.Join(errs...)
 }
 
-// takeOut restores the program's bytes at a patch and returns the patch's enabled sites. Threads in its
-// trampoline leave it by themselves; its code stays.
-func (in *installer) takeOut(p *placed) ([]*site, error) {
+// takeOut restores the program's bytes at a patch. Threads in its trampoline leave it by themselves; its code stays.
+func (in *installer) takeOut(p *placed) error {
 	if err := in.stopped(func(st *process.Stopped) error { return putBack(st, []*placed{p}) }); err != nil {
-		return nil, err
+		return err
 	}
-	if p.plan.Tactic == patch.Trapping {
+	if p.traps() {
 		in.tables.forget(p.plan.Addr)
 	}
 	in.patches.remove(p)
-	var on []*site
-	for _, x := range p.sites {
-		if x.parted = x.off; !x.off {
-			on = append(on, x)
-		}
-	}
-	return on, nil
+	return nil
 }
 
 // putIn inserts sites that were installed before; if one cannot be installed again, that is an error.

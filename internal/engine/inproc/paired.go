@@ -179,9 +179,16 @@ func (en *entries) with(list []*engine.Program) []*engine.Program {
 
 // only adds the entries that no other programs need.
 func (en *entries) only(list []*engine.Program) []*engine.Program {
+	if len(en.list) == 0 {
+		return slices.Clone(list)
+	}
 	var add []*engine.Program
+	of := map[*engine.Program]bool{}
+	for _, x := range list {
+		of[x] = true
+	}
+	other := func(x *engine.Program) bool { return !of[x] }
 	for _, e := range en.list {
-		other := func(x *engine.Program) bool { return !slices.Contains(list, x) }
 		if len(e.users) > 0 && !slices.ContainsFunc(e.users, other) {
 			add = append(add, e.Program)
 		}

@@ -131,24 +131,14 @@ func (l *patches) copyOf(addr uint64) (pc uint64, ok bool) {
 	return 0, false
 }
 
-// serving separates the patches that serve only these sites from those that serve others too.
-func (l *patches) serving(wanted map[*site]bool) (whole, shared []*placed) {
+// trapping are the patches with an int3 whose sites are in the set.
+func (l *patches) trapping(of map[*site]bool) (list []*placed) {
 	for _, p := range l.list() {
-		n := 0
-		for _, x := range p.sites {
-			if wanted[x] {
-				n++
-			}
-		}
-		switch n {
-		case 0:
-		case len(p.sites):
-			whole = append(whole, p)
-		default:
-			shared = append(shared, p)
+		if p.traps() && slices.ContainsFunc(p.sites, func(x *site) bool { return of[x] }) {
+			list = append(list, p)
 		}
 	}
-	return whole, shared
+	return list
 }
 
 // apart separates sites without a patch from sites that existing patches cover.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -27,6 +28,7 @@ type placed struct {
 	edits    []patch.Edit
 	marks    marks // nothing when the tracer has them
 	active   bool  // its bytes are in the process; of the tracer's goroutine
+	restored bool  // an int3, and the program's own byte is in its place while no site is enabled
 	// noStack is why the code must not run: it would store below a goroutine's stack.
 	noStack error
 }
@@ -37,6 +39,14 @@ type coldPart struct {
 	at   uint64
 	code []byte // nil when it was written
 	size uint64
+}
+
+// traps reports whether the site is reached by an int3.
+func (p *placed) traps() bool { return p.plan.Tactic == patch.Trapping }
+
+// off reports whether no site is enabled.
+func (p *placed) off() bool {
+	return !slices.ContainsFunc(p.sites, func(x *site) bool { return !x.off })
 }
 
 func (p *placed) end() uint64 { return p.plan.Addr + uint64(p.plan.Len) }
@@ -189,17 +199,10 @@ func (p *placed) jump(code *codePages) error {
 	return nil
 }
 
-// jumpAgain writes the jumps to trampolines that are still in place.
+// jumpAgain writes int3s whose trampolines are still in place.
 func jumpAgain(st *process.Stopped, list []*placed) error {
-	mv, err := threadMoves(st, innerOf(list), list)
-	if err != nil {
-		return err
-	}
 	code := codePages{st: st, write: st.WriteMem}
 	for _, p := range list {
-		if mv.blocked[p] {
-			return fmt.Errorf("tracepoint %d: a signal handler will return into the instructions at %#x: try again", p.sites[0].Number, p.plan.Addr)
-		}
 		if !p.unchanged(&code) {
 			return fmt.Errorf("tracepoint %d: the code at %#x has changed", p.sites[0].Number, p.plan.Addr)
 		}

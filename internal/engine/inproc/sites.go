@@ -24,7 +24,6 @@ type site struct {
 	numbered bool
 	noUprobe bool // the kernel no longer accepts a uprobe there
 	off      bool // disabled
-	parted   bool // disabled, and its patch was made again for other sites
 }
 
 // findDead finds the registers that a hit program may use at the site without saving them.

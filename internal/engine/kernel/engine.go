@@ -46,6 +46,7 @@ type Engine struct {
 	gates    []*bpf.Gate
 	stats    io.Closer
 	once     sync.Once // of Stop
+	switches switches
 }
 
 // program is a program with its state in the engine.
@@ -56,7 +57,8 @@ type program struct {
 	first *program // that decides, and records too; its counters count for both
 	gives bool     // it is the first of a pair
 	load  *load
-	on    bool
+	on    bool // attached
+	off   bool // disabled
 	gone  bool // refused, or removed
 }
 
@@ -144,7 +146,7 @@ func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
 			}
 			continue
 		}
-		e.loads = append(e.loads, l)
+		e.addLoad(l)
 	}
 	return errs, nil
 }
@@ -228,7 +230,15 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	if e.opt.Tgid != 0 { // while the event exists
 		e.user.Watch(e.opt.Tgid)
 	}
-	refused, err := e.attacher.attach(e.chosen(list), e.step)
+	programs := e.chosen(list)
+	defer e.switches.lock()()
+	if err := e.detachOff(); err != nil {
+		return errs, err
+	}
+	refused, err := e.attacher.attach(programs, e.step)
+	if err := e.turn(programs, true); err != nil {
+		return errs, err
+	}
 	for i, x := range list {
 		p := e.known[x]
 		errs[i] = refused[p]
@@ -254,22 +264,16 @@ func (e *Engine) chosen(list []*engine.Program) (out []*program) {
 	return out
 }
 
-// Enable implements engine.Engine: programs stay loaded.
-func (e *Engine) Enable(list []*engine.Program, on bool) error {
-	programs := e.chosen(list)
-	if !on {
-		return e.attacher.detach(programs)
-	}
-	refused, _ := e.attacher.attach(programs, nil)
-	for _, err := range refused {
-		return err
-	}
-	return nil
+// Detach disables programs, which stay loaded. Behind it no CPU is in one of them: all hits have completed their records.
+func (e *Engine) Detach(list []*engine.Program) error {
+	defer e.switches.lock()()
+	return e.attacher.detach(e.chosen(list))
 }
 
 // Remove implements engine.Engine.
 func (e *Engine) Remove(list []*engine.Program) error {
 	programs := e.chosen(list)
+	defer e.switches.lock()()
 	for _, p := range programs {
 		p.gone = true
 	}
@@ -277,7 +281,10 @@ func (e *Engine) Remove(list []*engine.Program) error {
 }
 
 // Armed reports whether a program is attached.
-func (e *Engine) Armed(x *engine.Program) bool { return e.known[x] != nil && e.known[x].on }
+func (e *Engine) Armed(x *engine.Program) bool {
+	defer e.switches.lock()()
+	return e.known[x] != nil && e.known[x].on && !e.known[x].off
+}
 
 // Counts implements engine.Engine. If one loaded program serves many sites, the kernel does
 // not report missed hits by site.
@@ -355,6 +362,7 @@ func (e *Engine) Others(m *Marker) (int, error) { return e.k.PerfUsers(m.Name.Sy
 // that moment finish.
 func (e *Engine) Stop() error {
 	e.once.Do(func() {
+		defer e.switches.end()()
 		sideBySide(len(e.loads), func(i int) { _ = e.loads[i].detach() }) // closing a link ends it
 		for _, l := range e.loads {
 			e.attacher.listeners.unlisten(l)

@@ -65,7 +65,7 @@ func (e *Engine) gateOne(p *program) error {
 	if p.first != nil { // the decider is called first because it is attached first
 		l := &load{programs: []*program{p.first}}
 		p.first.load, p.first.on = l, true
-		e.loads = append(e.loads, l)
+		e.addLoad(l)
 		if err := e.loader.loadOne(l); err != nil {
 			return err
 		}

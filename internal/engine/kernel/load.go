@@ -162,7 +162,7 @@ func (e *loader) config(p *program) ebpf.Config {
 	v, flat := p.at.v, &e.mem.flat
 	layout := flat.Layout(p.id)
 	if p.first != nil { // a pair counts as one
-		layout.Counters = flat.Layout(p.first.id).Counters
+		layout.Counters, layout.Switch = flat.Layout(p.first.id).Counters, 0
 	}
 	kind := v.target.Kind
 	return ebpf.Config{

@@ -20,6 +20,8 @@ type runEngine interface {
 	Armed(*contract.Program) bool
 	// Others is how many perf events are open on a static tracepoint.
 	Others(*kernel.Marker) (int, error)
+	// Detach disables programs, and waits until their hits are over.
+	Detach([]*contract.Program) error
 }
 
 // maxPrograms is how many programs a run may have, and as many in the place of others: see
@@ -199,7 +201,7 @@ func (e *engine) Stop() error {
 	for _, st := range e.order {
 		list = append(list, st.last())
 	}
-	return e.run.Enable(list, false)
+	return e.run.Detach(list)
 }
 
 // Counts returns the counters of a site.

@@ -56,7 +56,7 @@ func (e *engine) exchange(old []*site) error {
 			on, replaced = append(on, fresh[i]), append(replaced, st)
 		}
 	}
-	err = e.run.Enable(lasts(replaced), false)
+	err = e.run.Detach(lasts(replaced))
 	if err == nil {
 		err = e.records.ReadToEnd()
 	}

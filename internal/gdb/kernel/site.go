@@ -281,7 +281,7 @@ func (st *site) byRecord() bool {
 // detach ends the hits; the programs stay loaded. The second program goes last: what
 // the first one has begun is completed.
 func (st *site) detach() error {
-	return st.e.run.Enable([]*contract.Program{st.last()}, false)
+	return st.e.run.Detach([]*contract.Program{st.last()})
 }
 
 const (

@@ -392,7 +392,7 @@ static void collect(uint8_t *shared)
 
 static void prepare(uint8_t *shared)
 {
-	*(uint32_t *)(shared + SH_CONTROL) = cur.control;
+	*(u64 *)(shared + SH_CONTROL) = cur.control; // the upper half: the switch
 	memcpy(shared + SH_VARS, cur.vars, sizeof cur.vars);
 	memcpy(shared + SH_MAPS, shm + OFF_MAPS, MAPS_SIZE);
 	*(u64 *)(shared + SH_CLOCK) = COARSE_TIME;
