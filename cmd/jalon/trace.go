@@ -308,8 +308,10 @@ func (c *traceCmd) open() (io.Writer, func() error, error) {
 
 func (c *traceCmd) output(w io.Writer) (jalon.Output, error) {
 	times := map[string]jalon.TimeStyle{"wall": jalon.WallTime, "start": jalon.SinceStart, "mono": jalon.Monotonic}
-	return jalon.Format(c.Format, w, jalon.TextOptions{Time: times[c.Time], Nanoseconds: c.Nanos, Elements: c.Elements,
-		Colour: coloured(c.Colour, c.Output == "" && isTerminal(os.Stdout))})
+	return jalon.Format(c.Format, w, jalon.TextOptions{
+		Time: times[c.Time], Nanoseconds: c.Nanos, Elements: c.Elements,
+		Colour: coloured(c.Colour, c.Output == "" && isTerminal(os.Stdout)),
+	})
 }
 
 func (c *traceCmd) warn(msg string) {

@@ -74,9 +74,9 @@ func (m *Map) traits() (s string) {
 	return s
 }
 
-var mapFlags = [...]string{"single", "cells", "shared"}
+var mapFlags = [...]string{"single", "cells", "own", "shared"}
 
-func (m *Map) flags() [len(mapFlags)]*bool { return [...]*bool{&m.Single, &m.Cells, &m.Shared} }
+func (m *Map) flags() [len(mapFlags)]*bool { return [...]*bool{&m.Single, &m.Cells, &m.Own, &m.Shared} }
 
 // noteString writes a note so that it stays one line and is read back alike.
 func noteString(note string) string {

@@ -22,7 +22,7 @@ func (r *Reader) Take(e *Entry, sums int) (value []uint64) {
 	return value
 }
 
-// Clear removes all keys. zero: the next addition to a key begins at 0. A key that is changed meanwhile may stay.
+// Clear removes all keys. With Reuse, no program of the kernel may have the map meanwhile. zero: the next addition to a key begins at 0. A key that is changed meanwhile may stay.
 func (r *Reader) Clear(zero bool) {
 	for e := range r.Entries() {
 		r.remove(r.word(r.slot(e.slot) + Tag))
@@ -32,9 +32,10 @@ func (r *Reader) Clear(zero bool) {
 	}
 }
 
+// remove hides a key, unless its slot is being changed.
 func (r *Reader) remove(tag *uint64) {
 	if v := atomic.LoadUint64(tag); v&StateMask == Shown {
-		atomic.StoreUint64(tag, v&^(Shown^Hidden))
+		atomic.CompareAndSwapUint64(tag, v, v&^(Shown^Hidden))
 	}
 }
 

@@ -54,6 +54,19 @@ import "math/bits"
 // times at most. Its thread then has published it, except if it was interrupted or has ended between 6 and 8: then the update
 // is counted at Full, and has no effect.
 //
+// Programs of the kernel cannot be stopped to give slots back. Where each key belongs to one thread (Shape.Reuse), they take slots of
+// deleted keys themselves:
+//
+//  9. A key whose own slot is hidden: lock cmpxchg tag: hash | Hidden -> hash | Claimed. If it fails, the slot is another key's by now:
+//     go on with the next slot. A slot stays claimed until the value is stored: to show a key sets both bits of the state.
+//  10. In place of 5: for each slot of the window that is hidden: lock cmpxchg tag: its tag -> hash | Claimed, then 7. The value
+//     counts as zero: where there are additions, a program that deletes a key sets the value to zero first. It does not touch the slot
+//     afterwards.
+//
+// A shown slot is never taken, so its thread finds it as it was. A program that interrupts another one of the same thread between 9 and
+// the end of the change finds its own key claimed: its update is counted at Full. jalon only reads such a table, and looks at the tag
+// again behind the words of a slot.
+//
 // To show or hide a key, its writer changes bit 0 of the tag by one plain instruction: all other bits of the tag are
 // constant since 8, so two threads that do this at the same time leave one of the two results. Words of a value are
 // loaded and stored whole, each by itself: a value of several words belongs to one writer at a time.
@@ -114,6 +127,8 @@ type Shape struct {
 	More   int  // words of a key, beside the first two
 	Single bool // one slot, without key
 	Sets   int  // of cells; 0: the values are in the slots
+	// Reuse: programs of the kernel give the slots of deleted keys to others.
+	Reuse bool
 }
 
 // KeyWords is the number of words of a key.

@@ -45,6 +45,15 @@ func (r *Reader) Entries() iter.Seq[Entry] {
 			if r.shape.Sets == 0 {
 				e.Value = r.load(at+uint64(r.shape.Value()), r.shape.Words)
 			}
+			if r.shape.Reuse && atomic.LoadUint64(r.word(at+Tag)) != tag { // it is being changed; look again
+				if tag = atomic.LoadUint64(r.word(at + Tag)); tag&StateMask < Hidden {
+					continue // its key is new, or about to be shown again
+				}
+				e = Entry{Shown: tag&StateMask == Shown, Key: r.load(at+Key, r.shape.KeyWords()), Value: r.load(at+uint64(r.shape.Value()), r.shape.Words), slot: i}
+				if atomic.LoadUint64(r.word(at+Tag)) != tag {
+					continue
+				}
+			}
 			if !yield(e) {
 				return
 			}

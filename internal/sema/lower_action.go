@@ -261,6 +261,9 @@ func (l *lowerer) action(a *action) {
 		l.on(e, ir.MapAdd, 0, l.b.Const(1))
 	}
 	switch {
+	case a.Do == Delete && m.own() && !m.SetOnly: // from MapHide on the slot may be another key's
+		l.on(e, ir.MapSet, 0, l.b.Const(0))
+		l.on(e, ir.MapHide, 0, ir.None)
 	case a.Do == Delete:
 		l.on(e, ir.MapHide, 0, ir.None)
 		if !m.SetOnly {

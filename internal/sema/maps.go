@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -217,10 +218,15 @@ func HistIndex(v int64, k uint) int {
 	return power<<k + int(v>>power) + 1
 }
 
+// own reports whether the thread is a part of the keys of numbers: each key is one thread's.
+func (m *Map) own() bool {
+	return m.Kind == MapNumber && slices.ContainsFunc(m.Key, func(p KeyPart) bool { return p.Kind == KeyThread })
+}
+
 // IR declares the map in programs.
 func (m *Map) IR() ir.Map {
 	_, words := m.Layout()
-	d := ir.Map{Name: m.Name, Words: m.Words(), Slots: m.Slots, More: words - 2, Single: len(m.Key) == 0, Cells: m.Kind != MapNumber, Shared: true}
+	d := ir.Map{Name: m.Name, Words: m.Words(), Slots: m.Slots, More: words - 2, Single: len(m.Key) == 0, Cells: m.Kind != MapNumber, Own: m.own(), Shared: true}
 	switch {
 	case d.Single:
 		d.Slots = 1

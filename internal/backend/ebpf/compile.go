@@ -86,7 +86,7 @@ func (c *Config) checkMaps(p *ir.Program) error {
 		if n >= len(c.Maps) { // not used: see supports
 			break
 		}
-		got, want := c.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single}
+		got, want := c.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single}
 		if want.Slots = got.Slots; m.Cells {
 			want.Sets = max(got.Sets, int(c.Layout.CPUMask)+1)
 		}

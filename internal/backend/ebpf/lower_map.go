@@ -50,6 +50,7 @@ type look struct {
 	in                         *ir.Instr
 	tab                        *Table
 	insert                     bool
+	one                        bool // a key never gets a second slot: see maps.Claims
 	found, done, none, claimed label
 }
 
@@ -59,6 +60,7 @@ func (ma *mapped) mapLook(in *ir.Instr) {
 		l.single()
 		return
 	}
+	l.one = l.insert && !ma.an.p.Maps[in.Aux].Cells
 	ma.arguments(argument{asm.R1, in.A}, argument{asm.R2, in.B})
 	l.hash()
 	if n := l.tab.IndexShift(); n < 64 {
@@ -74,6 +76,7 @@ func (ma *mapped) mapLook(in *ir.Instr) {
 	slow := ma.newLabel()
 	ma.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
 	l.compare(slow)
+	l.take(slow)
 	ma.bind(l.found)
 	ma.emit(asm.Add.Imm(asm.R4, maps.HeaderSize))
 	ma.bind(l.done)
@@ -142,6 +145,7 @@ func (l *look) compare(other label) {
 
 // window looks at all slots of the window.
 func (l *look) window() {
+	full := l.newLabel()
 	for range maps.Window {
 		taken, next := l.newLabel(), l.newLabel()
 		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
@@ -154,18 +158,26 @@ func (l *look) window() {
 			l.jumpIfImm(asm.JEq, 8, asm.R0, 0, l.claimed)
 			l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
 			l.mov(asm.R0, asm.R5)
-			l.jump(next)
+			if l.one {
+				l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
+			} else {
+				l.jump(next)
+			}
 		} else {
 			l.jump(l.none)
 		}
 		l.bind(taken)
+		l.await(full)
 		l.compare(next)
+		l.take(next)
 		l.jump(l.found)
 		l.bind(next)
 		l.emit(asm.Add.Imm(asm.R0, int32(l.tab.Stride())))
 		l.emit(asm.Add.Imm(asm.R4, int32(l.tab.Stride())))
 	}
 	if l.insert {
+		l.reuse()
+		l.bind(full)
 		l.tablePointer(asm.R5, l.in, maps.Full)
 		l.movImm(asm.R0, 1)
 		l.emit(asm.AddAtomic.Mem(asm.R5, asm.R0, asm.DWord, 0))
@@ -180,6 +192,91 @@ func (l *look) window() {
 	}
 }
 
+// claims is how often a slot is looked at again that another program has claimed for the same key.
+const claims = 64
+
+// await waits for a slot that is claimed for the same key, whose tag is in r5, or goes to full. Of the slots that are reused, only a
+// program that this one interrupts can have it.
+func (l *look) await(full label) {
+	if !l.one {
+		return
+	}
+	again, ready, claimed := l.newLabel(), l.newLabel(), l.newLabel()
+	flip := func() { l.emit(asm.Xor.Imm(asm.R5, maps.Shown^maps.Claimed)) }
+	flip()
+	l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, claimed)
+	flip()
+	l.bind(ready)
+	l.rare(func() {
+		l.bind(claimed)
+		if l.tab.Reuse {
+			l.jump(full)
+			return
+		}
+		l.storeImm(asm.R10, l.area(areaWord), 8, claims)
+		l.bind(again)
+		l.emit(asm.LoadMem(asm.R5, asm.R10, l.area(areaWord), asm.DWord))
+		l.emit(asm.Add.Imm(asm.R5, -1))
+		l.emit(asm.StoreMem(asm.R10, l.area(areaWord), asm.R5, asm.DWord))
+		l.jumpIfImm(asm.JEq, 8, asm.R5, 0, full)
+		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
+		flip()
+		l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, again)
+		flip()
+		l.jump(ready)
+	})
+}
+
+// take claims the slot of the key that r0 points to if it is hidden: another key may take it otherwise. It goes to other if that has
+// happened.
+func (l *look) take(other label) {
+	if !l.insert || !l.tab.Reuse {
+		return
+	}
+	mine, lost := l.newLabel(), l.newLabel()
+	l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
+	l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, mine)
+	l.mov(asm.R5, asm.R0)
+	l.mov(asm.R0, asm.R3)
+	l.emit(asm.Xor.Imm(asm.R0, maps.Shown^maps.Hidden))
+	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
+	l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
+	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
+	l.emit(asm.Xor.Imm(asm.R0, maps.Shown^maps.Hidden))
+	l.jumpIf(asm.JNE, 8, asm.R0, asm.R3, lost)
+	l.mov(asm.R0, asm.R5)
+	l.bind(mine)
+	l.rare(func() {
+		l.bind(lost)
+		l.mov(asm.R0, asm.R5)
+		l.jump(other)
+	})
+}
+
+// reuse takes a slot of the window of a key that is deleted. r0 and r4 are behind the window.
+func (l *look) reuse() {
+	if !l.tab.Reuse {
+		return
+	}
+	stride := int32(l.tab.Stride())
+	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
+	for range maps.Window {
+		next := l.newLabel()
+		l.emit(asm.Add.Imm(asm.R0, -stride))
+		l.emit(asm.Add.Imm(asm.R4, -stride))
+		l.mov(asm.R5, asm.R0)
+		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
+		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
+		l.jumpIfImm(asm.JSet, 8, asm.R0, maps.StateMask, next)
+		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
+		l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
+		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
+		l.jumpIf(asm.JEq, 8, asm.R0, asm.R3, l.claimed) // no other thread has this tag
+		l.bind(next)
+		l.mov(asm.R0, asm.R5)
+	}
+}
+
 // fill stores the key in the slot that r5 points to, which is claimed.
 func (l *look) fill() {
 	for n := range int64(l.tab.KeyWords()) {
@@ -188,6 +285,9 @@ func (l *look) fill() {
 			l.emit(asm.LoadMem(key, asm.R10, l.keyAt(n), asm.DWord))
 		}
 		l.emit(asm.StoreMem(asm.R5, maps.Key+8*int16(n), key, asm.DWord))
+	}
+	if l.tab.Reuse { // it is shown when its value is stored
+		return
 	}
 	l.emit(asm.Xor.Imm(asm.R3, maps.Claimed^maps.Hidden))
 	l.emit(asm.StoreMem(asm.R5, maps.Tag, asm.R3, asm.DWord))
@@ -259,6 +359,14 @@ func (ma *mapped) mapShow(in *ir.Instr) {
 	state := int32(maps.Shown ^ maps.Hidden)
 	if ma.c.Maps[in.Aux].Single {
 		state = maps.Shown
+	}
+	if ma.c.Maps[in.Aux].Reuse {
+		ma.ofSlot(in, func(slot asm.Register) {
+			ma.emit(asm.LoadMem(scratch, slot, maps.Tag, asm.Word))
+			ma.emit(asm.Or.Imm(scratch, maps.Shown))
+			ma.emit(asm.StoreMem(slot, maps.Tag, scratch, asm.Word))
+		})
+		return
 	}
 	ma.ofSlot(in, func(slot asm.Register) {
 		done := ma.newLabel()

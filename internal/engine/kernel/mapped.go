@@ -45,7 +45,7 @@ func (e *loader) tableOf(m *ir.Map) (*table, error) {
 	}
 	t := &table{name: m.Name, code: ebpf.Table{
 		Name:  fmt.Sprintf("%s_map%d", bufferName, len(e.tables)),
-		Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single},
+		Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single},
 	}}
 	if m.Cells {
 		t.code.Sets = int(e.mem.flat.Layout(0).CPUMask) + 1

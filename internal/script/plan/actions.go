@@ -1,6 +1,8 @@
 package plan
 
 import (
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
@@ -21,6 +23,9 @@ import (
 // The other statements of a probe are executed by jalon, from a record that has what they read of these maps. A hit for which there
 // are no such statements leaves no record. A script that calls exit() in a probe at a place has no such division: hits after
 // that one would change maps. There, and in kernel places, a probe is at the site as a whole or not at all.
+//
+// A map of numbers has all its sites in one engine, as each has its own memory. In the kernel, elements are deleted only by keys with the
+// thread, and cleared only by end probes: see package maps, Shape.Reuse.
 
 // SiteMap is a map that sites change.
 type SiteMap struct {
@@ -31,6 +36,10 @@ type SiteMap struct {
 	Parts           string // of keys, a letter each: n number, t text, T thread, s stack
 	Adds            bool   // it has ++, --, += or -=
 	keyed           bool   // Parts is known
+	placed          bool   // Kernel is known
+	kernel          bool   // the sites of a map of numbers are in the kernel: all, or none
+	deleted         bool   // a site deletes elements
+	cleared         bool   // a probe in jalon clears it
 	used            bool   // a site changes it
 	literals        bool   // those of Fn are known
 }
@@ -95,6 +104,16 @@ func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidat
 		delete(c.maps, name)
 	}
 	return c
+}
+
+// unfit puts maps into jalon that the kernel cannot have: their slots are given back while no program runs, which cannot be made sure
+// there, except if each key is one thread's.
+func (c *candidates) unfit() {
+	for name, k := range c.maps {
+		if k.used && k.kernel && k.deleted && !strings.Contains(k.Parts, string(PartThread)) {
+			c.drop(name)
+		}
+	}
 }
 
 // number is a map of numbers, nil if it is not at the sites.
@@ -172,6 +191,9 @@ func (c *candidates) inJalon(n script.Node) {
 			to[name(n.X)] = true
 		case *script.Call:
 			row := words.Find(n.Name)
+			if row != nil && len(n.Args) > 0 && row.Name == "clear" && c.maps[name(n.Args[0])] != nil {
+				c.maps[name(n.Args[0])].cleared = true
+			}
 			if row != nil && len(n.Args) > 0 && (row.Name == "zero" || row.Name == "delete" || row.Name == "clear" && extreme(c.p, name(n.Args[0]))) {
 				to[name(n.Args[0])] = true
 			}

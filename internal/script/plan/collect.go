@@ -21,9 +21,9 @@ func (w *planner) reads(x script.Expr) bool {
 	}
 	switch x := x.(type) {
 	case *script.Map:
-		return w.at != nil && w.at.number(x.Name) != nil && !w.inKernel()
+		return w.at != nil && w.at.number(x.Name) != nil
 	case *script.Element:
-		return w.at != nil && w.at.number(x.Map.Name) != nil && !w.inKernel()
+		return w.at != nil && w.at.number(x.Map.Name) != nil
 	case *script.Ident:
 		return w.isVariable(x) || w.readsWord(x.Name) || w.isArgs(x) && w.typeOf(x).Kind == types.Struct
 	case *script.Field:

@@ -89,6 +89,7 @@ func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 		before := len(bad)
 		c := newCandidates(p, opt, bad)
 		list, err := planned(p, opt, c)
+		c.unfit()
 		if len(bad) == before || len(c.maps) == 0 {
 			if err != nil {
 				return nil, nil, err

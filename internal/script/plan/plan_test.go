@@ -10,6 +10,42 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/check"
 )
 
+// TestKernelNumbers has which maps of a script are at its sites in the kernel.
+func TestKernelNumbers(t *testing.T) {
+	for _, c := range []struct{ src, want string }{
+		{`rawtracepoint:a { @s[tid] = nsecs; } rawtracepoint:b /@s[tid]/ { @h = hist(nsecs - @s[tid]); delete(@s, tid); }`, "@h @s"},
+		{`rawtracepoint:a { @n[arg0]++; @l = arg1; }`, "@l @n"},
+		{`rawtracepoint:a { @n[arg0] = 1; } rawtracepoint:b { delete(@n, arg0); }`, ""}, // slots would not come back
+		{`rawtracepoint:a { @n[tid] = 1; } interval:s:1 { clear(@n); }`, ""},
+		{`rawtracepoint:a { @n[tid] = 1; } interval:s:1 { print(@n); } end { clear(@n); }`, "@n"},
+		{`rawtracepoint:a { @n[tid] = 1; } uprobe:/bin/true:main { @n[tid] = 2; }`, ""}, // each engine has its own memory
+		{`rawtracepoint:a { @n[tid] = 1; printf("x"); }`, ""},
+		{`rawtracepoint:a { if (@m < arg0) { @m = arg0; } }`, ""}, // depends on the value before
+	} {
+		s, err := script.Parse("t", c.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := check.Check(s, check.Options{Process: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, maps, err := Sites(p, Options{Process: true})
+		if err != nil {
+			t.Errorf("%s: %v", c.src, err)
+			continue
+		}
+		var list []string
+		for _, m := range maps {
+			list = append(list, m.Name)
+		}
+		slices.Sort(list)
+		if got := strings.Join(list, " "); got != c.want {
+			t.Errorf("%s\n%q, want %q", c.src, got, c.want)
+		}
+	}
+}
+
 // TestDivision has what of a probe is done at the site, in the order of its updates: + adds, = sets, - deletes, k keeps, l leaves
 // without a record; then "record" if jalon executes something, and the maps at the sites.
 func TestDivision(t *testing.T) {

@@ -277,10 +277,11 @@ func (w *planner) element(x script.Expr, do Do) *Update {
 }
 
 func (w *planner) elementOf(m *script.Map, key script.Expr, do Do) *Update {
-	k := w.at.number(m.Name)
-	if k == nil || w.inKernel() {
+	k := atThisSite(w.translator, m.Name)
+	if k == nil {
 		return nil
 	}
+	k.deleted = k.deleted || do == Delete
 	return w.updateOf(k, m, key, do)
 }
 
@@ -375,6 +376,22 @@ func (c *candidates) literal(k *SiteMap, call *script.Call) bool {
 	return k.Fn == now.Fn && k.K == now.K && k.Low == now.Low && k.High == now.High && k.Step == now.Step
 }
 
+// atThisSite is a map of numbers that this site can have. The sites of such a map are all in the process, or all in the kernel: each engine has
+// its own memory.
+func atThisSite(w *translator, name string) *SiteMap {
+	k := w.at.number(name)
+	if k == nil || w.inKernel() && k.cleared {
+		return nil
+	}
+	if !k.placed {
+		k.placed, k.kernel = true, w.inKernel()
+	}
+	if k.kernel != w.inKernel() {
+		return nil
+	}
+	return k
+}
+
 func (w *translator) tree(c string, from lang.Text) lang.Expr {
 	x, err := lang.Translated(c, from)
 	if err != nil {
@@ -386,10 +403,10 @@ func (w *translator) tree(c string, from lang.Text) lang.Expr {
 // mapRead is the value that a map has for a key. Other than in the condition of the hit, it is kept: the statements behind may
 // change it.
 func (w *translator) mapRead(x script.Expr, m *script.Map, key script.Expr) (string, bool) {
-	if w.at == nil || w.inKernel() {
+	if w.at == nil {
 		return "", false
 	}
-	k := w.at.number(m.Name)
+	k := atThisSite(w, m.Name)
 	if k == nil {
 		return "", false
 	}

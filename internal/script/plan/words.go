@@ -39,18 +39,22 @@ func init() {
 	}
 }
 
-// timed reports whether sites of the process have the time of a hit: where maps there may have times.
-func (w *translator) timed() bool { return w.at != nil && !w.inKernel() && w.at.numbers() }
+// timed reports whether sites have the time of a hit: where maps there may have times.
+func (w *translator) timed() bool { return w.at != nil && w.at.numbers() }
 
 // nsecs is the time of the hit.
 func (w *translator) nsecs(x script.Expr, _ string, _ []script.Expr) (string, bool) {
+	now := "@nsecs()"
+	if w.inKernel() {
+		now = "$nsecs"
+	}
 	switch w.typeOf(x).Clock {
 	case "tai", "sw_tai":
 		return "", false
 	case "monotonic":
-		return "@nsecs()", w.timed()
+		return now, w.timed()
 	}
-	return fmt.Sprintf("(@nsecs() + %dUL)", w.opt.Slept), w.timed()
+	return fmt.Sprintf("(%s + %dUL)", now, w.opt.Slept), w.timed()
 }
 
 // child is the process of -c.
