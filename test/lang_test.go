@@ -151,6 +151,20 @@ func TestRustEnums(t *testing.T) {
 		{"result/d", "result=Ok {__0 = 4}; result=Err {__0 = 9}; result=Err {__0 = 0}; result=Ok {__0 = -1}"},
 		{"COUNT", "17; 17; 17; 17"},
 	})
+	wider := lineWith(t, source, "// wider")
+	compareOther(t, prog, wider, []valueOf{
+		{"wide", "U {__0 = 1267650600228229401496703205376}; I {__0 = -2}; Z"},
+		{"far", "Below {__0 = -1}; Above; Last {x = 7 '\\a'}"},
+		{"far == Below", "1; 0; 0"},
+		{"done", "Ok {__0 = {<No data fields>}}; Err {__0 = 0}; Ok {__0 = {<No data fields>}}"},
+	})
+	for i, huge := range inOther(t, prog, wider, "huge") {
+		for _, want := range [][]string{{"Some", " = 1237940039285380274899124224}"}, {"None"}, {"Some", " = 3}"}}[i] {
+			if !strings.Contains(huge, want) {
+				t.Errorf("hit %d: %s has no %q", i, huge, want)
+			}
+		}
+	}
 	for x, want := range map[string]string{
 		"*shape": "Circle {__0 = 2.5}; Rect {w = 3, h = 4}; Unit; Named {__0 = 0x",
 		"maybe":  "Some {__0 = 0x",

@@ -15,7 +15,8 @@ type Variant struct {
 	Default bool   // used for all values that no other variant has
 }
 
-// Span is the range of values from Lo to Hi, inclusive, as unsigned numbers of the discriminant's size.
+// Span is the range of values from Lo to Hi, inclusive, as unsigned numbers of the discriminant's size; no value is
+// above 64 bits, also where the discriminant has 128.
 type Span struct{ Lo, Hi uint64 }
 
 // SetVariants sets the alternatives of a record.
@@ -26,17 +27,23 @@ func (t *Type) Variants() *Variants { t.load(); return t.variants }
 
 // Select returns the variant for a value of the discriminant, or nil.
 func (v *Variants) Select(discr uint64) *Variant {
-	var other *Variant
 	for i := range v.List {
 		x := &v.List[i]
-		if x.Default {
-			other = x
-		}
 		for _, s := range x.Values {
 			if discr >= s.Lo && discr <= s.Hi {
 				return x
 			}
 		}
 	}
-	return other
+	return v.Other()
+}
+
+// Other returns the variant for values that no variant has, among them those above 64 bits, or nil.
+func (v *Variants) Other() *Variant {
+	for i := len(v.List) - 1; i >= 0; i-- {
+		if v.List[i].Default {
+			return &v.List[i]
+		}
+	}
+	return nil
 }

@@ -10,10 +10,13 @@ func selected(v *ctype.Variants, it item) *ctype.Variant {
 	}
 	d := member(it, v.Discr)
 	size := v.Discr.Type.Strip().Size
-	if size < 1 || size > 8 || int64(len(d.data)) < size || d.hit(0, 8*size) {
+	switch {
+	case size < 1 || size > 16 || int64(len(d.data)) < size || d.hit(0, 8*size):
 		return nil
+	case size > 8 && word(d.data[8:size]) != 0:
+		return v.Other()
 	}
-	return v.Select(word(d.data[:size]))
+	return v.Select(word(d.data[:min(size, 8)]))
 }
 
 // variant prints Circle {__0 = 2.5}, and None of a variant without data.

@@ -31,6 +31,26 @@ enum Only {
     One(i32),
 }
 
+// The tag is a number of 128 bits in newer compilers.
+enum Wide {
+    U(u128),
+    I(i128),
+    Z,
+}
+
+// A tag with a sign: a byte in the debug information.
+#[repr(i16)]
+enum Far {
+    Below(i64) = -5,
+    Above = 300,
+    Last { x: u8 } = 200,
+}
+
+#[inline(never)]
+fn wider(wide: Wide, far: Far, huge: Option<std::num::NonZeroU128>, done: Result<(), i32>) {
+    std::hint::black_box((&wide, &far, &huge, &done)); // wider
+}
+
 static COUNT: i32 = 17;
 
 #[inline(never)]
@@ -49,5 +69,8 @@ fn main() {
     n += look(&Shape::Rect { w: 3, h: 4 }, None, None, None, Big::B(Box::new(6)), Signed::High, None, Err(9), Tagged::Plus, Only::One(1));
     n += look(&Shape::Unit, None, None, Some(0), Big::C, Signed::High, Some(None), Err(0), Tagged::Plus, Only::One(2));
     n += look(&Shape::Named(b"ab"), None, None, Some(0), Big::C, Signed::High, Some(Some(false)), Ok(-1), Tagged::Plus, Only::One(3));
+    wider(Wide::U(1 << 100), Far::Below(-1), std::num::NonZeroU128::new(1 << 90), Ok(()));
+    wider(Wide::I(-2), Far::Above, None, Err(0));
+    wider(Wide::Z, Far::Last { x: 7 }, std::num::NonZeroU128::new(3), Ok(()));
     println!("{}", n);
 }

@@ -106,6 +106,10 @@ func (d die) size() int64 {
 func makeBase(ts *types, d die, t *ctype.Type) {
 	t.Name, t.Size = d.name(), d.size()
 	enc, _ := d.num(atEncoding)
+	if t.Name == "()" && t.Size == 0 { // Rust's value without data
+		t.Kind = ctype.Struct
+		return
+	}
 	switch enc {
 	case ateBoolean:
 		t.Kind = ctype.Bool

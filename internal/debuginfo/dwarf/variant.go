@@ -1,6 +1,11 @@
 package dwarf
 
-import "github.com/jalon-trace/jalon/internal/ctype"
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
+)
 
 // variants reads a DW_TAG_variant_part (DWARF 5, section 5.7.10):
 //
@@ -13,20 +18,18 @@ import "github.com/jalon-trace/jalon/internal/ctype"
 //	    variant              without a value: all others
 //	      member Some
 //
-// What is not understood makes the part nil: its values are then not shown.
+// A part that is not understood has no variants: its values are then not shown.
 func (ts *types) variants(part die) *ctype.Variants {
 	v := &ctype.Variants{}
-	var mask uint64
+	var discr *ctype.Type
 	if part.ab.has(atDiscr) {
 		d, ok := part.ref(atDiscr)
 		if !ok {
 			return nil
 		}
 		f, ok := ts.field(d, false)
-		if size := f.Type.Strip().Size; !ok || !f.Type.IsInteger() || size < 1 || size > 8 || f.BitSize != 0 {
+		if discr = f.Type.Strip(); !ok || !f.Type.IsInteger() || discr.Size < 1 || discr.Size > 16 || f.BitSize != 0 {
 			return nil
-		} else {
-			mask = ^uint64(0) >> (64 - 8*size)
 		}
 		v.Discr = &f
 	}
@@ -34,9 +37,12 @@ func (ts *types) variants(part die) *ctype.Variants {
 		if c.ab.tag != tagVariant {
 			continue
 		}
-		x, ok := ts.variant(c, mask)
+		x, ok := ts.variant(c, discr)
 		if !ok || len(v.List) > 100_000 {
-			return nil
+			if v.Discr == nil {
+				return nil
+			}
+			return &ctype.Variants{Discr: v.Discr}
 		}
 		v.List = append(v.List, x)
 	}
@@ -59,21 +65,48 @@ func (ts *types) variantsOf(d die) *ctype.Variants {
 	return nil
 }
 
-func (ts *types) variant(d die, mask uint64) (x ctype.Variant, ok bool) {
+func (ts *types) variant(d die, discr *ctype.Type) (x ctype.Variant, ok bool) {
 	for c := range d.children() {
 		if c.ab.tag == tagMember && !ok {
 			x.Field, ok = ts.field(c, false)
 		}
 	}
 	switch value, has := d.attr(atDiscrValue); {
-	case has && value.IsConst():
-		x.Values = []ctype.Span{{Lo: value.N & mask, Hi: value.N & mask}}
 	case has:
-		return x, false
+		n, fits := discriminant(value, discr)
+		if !fits {
+			return x, false
+		}
+		x.Values = []ctype.Span{{Lo: n, Hi: n}}
 	case d.ab.has(atDiscrList):
 		return x, false // no compiler here writes one
 	default:
 		x.Default = true
 	}
 	return x, ok
+}
+
+// discriminant is a value of the discriminant's type as an unsigned number. The sign of a short form is the type's:
+// LLVM writes -5 of an i16 as the byte 0xfb. It writes numbers of 16 bytes as blocks.
+func discriminant(v val, t *ctype.Type) (n uint64, ok bool) {
+	switch {
+	case t == nil:
+		return 0, false
+	case v.IsBlock() && t.Size == 16 && len(v.B) == 16:
+		return binary.LittleEndian.Uint64(v.B), binary.LittleEndian.Uint64(v.B[8:]) == 0
+	case !v.IsConst() || t.Size > 8:
+		return 0, false
+	}
+	n = v.N
+	if t.Signed {
+		switch v.Form {
+		case raw.FormData1:
+			n = uint64(int8(n))
+		case raw.FormData2:
+			n = uint64(int16(n))
+		case raw.FormData4:
+			n = uint64(int32(n))
+		}
+	}
+	return n & (^uint64(0) >> (64 - 8*t.Size)), true
 }
