@@ -194,6 +194,31 @@ func TestRustEnums(t *testing.T) {
 	refusedOther(t, prog, at, []valueOf{{"number.Some", "Some"}, {"number.Some.__0", "Some"}})
 }
 
+// TestGoParts: a string has no value, instead of a wrong one, where the compiler describes one part of it as if it
+// were the whole.
+func TestGoParts(t *testing.T) {
+	src, err := os.ReadFile("programs/parts.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	prog, file := filepath.Join(dir, "parts"), filepath.Join(dir, "parts.go")
+	if err := os.WriteFile(file, src, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	buildOther(t, dir, "go", "build", "-o", prog, "parts.go")
+	at := lineWith(t, file, "// here")
+	events := inOther(t, prog, at, "$locals")
+	if len(events) != 2 {
+		t.Fatalf("%d events: %q", len(events), events)
+	}
+	for _, e := range events {
+		if !strings.Contains(e, `whole="/WHOLE"`) || strings.Contains(e, "unreadable") {
+			t.Errorf("the values are %q", e)
+		}
+	}
+}
+
 // TestGoVariables: variables of packages by the names that Go programs have for them.
 func TestGoVariables(t *testing.T) {
 	dir, err := filepath.Abs("programs/golang")
