@@ -1,0 +1,99 @@
+package ctf
+
+import (
+	"encoding/binary"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// An Interner gives the stack of a field in a record its number. The record can be a short one, which has the number of another
+// table (Schema.StackNumber) in place of the frames.
+type Interner func(s *event.Schema, f *event.Field, rec []byte) uint32
+
+// encode appends the payload of a record.
+func (p *plan) encode(dst, rec []byte, stacks Interner) []byte {
+	for i := range p.steps {
+		s := &p.steps[i]
+		switch s.kind {
+		case stepMoves:
+			for _, m := range s.moves {
+				dst = append(dst, rec[m.from:m.from+m.n]...)
+			}
+		case stepStatic:
+			dst = append(dst, byte(s.elem))
+		case stepStack:
+			n := uint32(0)
+			if stacks != nil {
+				n = stacks(p.schema, s.field, rec)
+			}
+			dst = binary.LittleEndian.AppendUint32(dst, n)
+		default:
+			dst = s.encode(dst, rec, p.schema, stacks)
+		}
+	}
+	return dst
+}
+
+// encode appends a step with a status.
+func (s *step) encode(dst, rec []byte, schema *event.Schema, stacks Interner) []byte {
+	slot, tag := rec[s.at:s.at+s.size], event.OK
+	if s.status >= 0 {
+		tag = event.Status(rec[s.status])
+	}
+	var list []byte
+	if (s.kind == stepText || s.kind == stepList) && (tag == event.OK || tag == event.Truncated) {
+		var cut bool
+		if list, cut = counted(slot); cut {
+			tag = event.Truncated
+		}
+	}
+	if s.kind == stepText {
+		for i, c := range list {
+			if c == 0 { // the program wrote to the ring
+				list, tag = list[:i], event.Truncated
+				break
+			}
+		}
+	}
+	if int(tag) >= len(tagNames) {
+		tag = event.Unsupported // the program wrote to the ring
+	}
+	dst = append(dst, byte(tag))
+	switch tag {
+	case event.Unreadable:
+		return append(dst, rec[s.at:s.at+8]...)
+	case event.OK, event.Truncated:
+	default:
+		return dst
+	}
+	switch s.kind {
+	case stepTagged:
+		for _, m := range s.moves {
+			dst = append(dst, rec[m.from:m.from+m.n]...)
+		}
+	case stepText:
+		dst = append(append(dst, list...), 0)
+	case stepList:
+		n := len(list) / s.elem
+		dst = binary.LittleEndian.AppendUint32(dst, uint32(n))
+		dst = append(dst, list[:n*s.elem]...)
+	case stepCopied:
+		dst = append(dst, slot[:registersSize]...)
+		n := uint32(0)
+		if stacks != nil {
+			n = stacks(schema, s.field, rec)
+		}
+		dst = binary.LittleEndian.AppendUint32(dst, n)
+	}
+	return dst
+}
+
+// counted returns the bytes in a Counted slot, which the program can have written.
+func counted(slot []byte) (list []byte, cut bool) {
+	if len(slot) < countedHeader {
+		return nil, false
+	}
+	n, flags := binary.LittleEndian.Uint32(slot), binary.LittleEndian.Uint32(slot[4:])
+	slot = slot[countedHeader:]
+	return slot[:min(uint64(n), uint64(len(slot)))], flags&3 != 0
+}
