@@ -27,7 +27,7 @@ package ring
 //	+0             u64 reserved: bytes reserved so far (writers). With lock bits 0-54, and in bits 55-63 how far back
 //	               the newest context is, in units of 8 bytes; 0: it may not be used
 //	+8             u64 thread, epoch, from, limit: of the newest context, see below (sequences)
-//	+40            u64 dropped: hits that found the ring full (writers, atomic)
+//	+40            u64 dropped: hits that found the ring full (writers)
 //	+48            u64 claim: where the newest sub-buffer of a ring of sequences begins, see overwrite.go
 //	+56            u64 waits: hits that waited for room (writers, atomic)
 //	+64            u64 consumed: bytes consumed so far (reader)
@@ -120,12 +120,18 @@ package ring
 //
 //	S0. as 1, with reserved loaded again to know that the ring was full: a hit that is lost costs no more than this.
 //	S1. as A1. from = ~0: from here to S5 what the other words say is not used, wherever this sequence is aborted.
-//	S2. as 1, but that the ring is full at once: consumed cannot have passed reserved. Set rseq_cs to 0 before that is
-//	    counted.
+//	S2. as 1, but that the ring is full at once: consumed cannot have passed reserved. Then L.
 //	S3. thread, epoch = ours; from = the end of the event; limit. from is greater than reserved until S5.
 //	S4. as 4 and 5, behind reserved. What an aborted S leaves there is overwritten by the next S: the words send all hits
 //	    to S, and each S stores heads at the same offsets from old and from start. Event fields are not among them.
 //	S5. reserved = from: the commit. It makes the words valid in the same instant. Then A6.
+//
+// L, a sequence of its own, counts a hit that found the ring full in S0 or S2:
+//
+//	L1. as A1, without the time. The CPU may be another one since the ring was found full, whose ring then counts the hit: a plain
+//	    increment is right only for this CPU's.
+//	L2. dropped += 1, in one instruction: the commit. Then A6, and the site's counter, in a sequence of its own. A
+//	    thread that dies between the two has counted the hit in dropped only.
 //
 // The abort handlers reserve with lock, in a ring with lock: nothing was done before the commit, and a thread that
 // is stopped at every instruction (single-stepped) makes progress. A counter is incremented likewise, the increment being

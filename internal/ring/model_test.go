@@ -287,9 +287,22 @@ func (th *modelThread) at(cpu int, pos uint64) *uint64 {
 	return th.m.s.word(th.m.s.g.RingOffset(cpu) + RingData + pos&(PageSize-1))
 }
 
-func (th *modelThread) lost() {
-	th.m.Lost++
-	th.steps, th.again = nil, nil
+// full counts a hit that found a ring full: sequence L, or with lock.
+func (th *modelThread) full(ring int) {
+	if th.steps, th.again = nil, nil; ring >= modelCPUs {
+		*th.word(ring, RingDropped) += 1
+		th.m.Lost++
+		return
+	}
+	n := uint64(0)
+	th.do(func() {
+		ring, th.again = th.cpu, th.reserveLocked
+		n = *th.word(ring, RingDropped)
+	}, func() {
+		*th.word(ring, RingDropped) = n + 1
+		th.m.Lost++
+		th.again = nil
+	})
 }
 
 // place computes where the context (or, with the room of a context that is not needed, the event) goes; false: full.
@@ -397,8 +410,7 @@ func (th *modelThread) slow() {
 		*th.word(cpu, RingEpoch) = th.time >> WordKind
 	}, func() {
 		if th.old = *th.word(cpu, RingReserved); !th.place(cpu) {
-			th.lost()
-			*th.word(cpu, RingDropped) += 1
+			th.full(cpu)
 			return
 		}
 		end := th.event + th.size()
@@ -424,8 +436,7 @@ func (th *modelThread) locked() {
 		switch {
 		case th.place(cpu):
 		case *th.word(cpu, RingReserved) == th.packed:
-			th.lost()
-			*th.word(cpu, RingDropped) += 1
+			th.full(cpu)
 		default:
 			th.m.Refused++
 			th.locked()
@@ -530,6 +541,13 @@ func (m *model) check() {
 			got++
 		}
 		m.checkFree(n)
+	}
+	dropped := 0
+	for n := range m.out {
+		dropped += int(m.s.Dropped(n))
+	}
+	if dropped != m.Lost {
+		m.t.Errorf("%d hits found no room, %d are counted", m.Lost, dropped)
 	}
 	st := m.r.Stats()
 	if got != m.Complete || st.Records != uint64(got) || st.Corrupt != 0 {

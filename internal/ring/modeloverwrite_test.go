@@ -140,8 +140,7 @@ func (th *modelThread) look(n int, start uint64, found func(start uint64)) {
 		case entry(*th.entry(n, start)).done() == modelSub:
 			found(start)
 		case start+modelSub-*th.word(n, RingReserved) > PageSize/2:
-			th.lost()
-			*th.word(n, RingDropped) += 1
+			th.full(n)
 		default:
 			th.m.overwritten.Passed++
 			th.look(n, start+modelSub, found)

@@ -578,3 +578,18 @@ func BenchmarkSnapshot(b *testing.B) {
 	b.ReportMetric(copied.Seconds()*1000/float64(b.N), "ms-copied")
 	b.ReportMetric(decoded.Seconds()*1000/float64(b.N), "ms")
 }
+
+// TestCountLocked: jalon counts on behalf of hit programs where no restartable sequence does.
+func TestCountLocked(t *testing.T) {
+	g := geometry(t, 3, PageSize, 2)
+	g.Restartable = true
+	s := newShared(t, g)
+	if err := s.Count(1, CounterCondFault); err != nil || s.Counter(1, CounterCondFault) != 1 {
+		t.Errorf("%d counted, %v", s.Counter(1, CounterCondFault), err)
+	}
+	for cpu := range g.cpuRings() {
+		if n := *s.word(g.CounterOffset(cpu, 1, CounterCondFault)); n != 0 {
+			t.Errorf("CPU %d's cell of sequences is %d", cpu, n)
+		}
+	}
+}

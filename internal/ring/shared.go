@@ -147,11 +147,12 @@ func (s *Shared) Counters(site uint32, counter int) (sum, largest uint64) {
 	return sum, largest
 }
 
-// Count adds 1 to a counter of a site, on behalf of a hit program that could not run.
+// Count adds 1 to a counter of a site, on behalf of a hit program that could not run. It counts with lock, so not in a cell of
+// restartable sequences.
 func (s *Shared) Count(site uint32, counter int) (err error) {
 	defer s.Guard(&err)()
 	if uint64(site) < uint64(s.g.sites()) && counter >= 0 && counter < CountersPerSite {
-		atomic.AddUint64(s.word(s.g.CounterOffset(0, site, counter)), 1)
+		atomic.AddUint64(s.word(s.g.CounterOffset(s.g.Rings()-1, site, counter)), 1)
 	}
 	return err
 }

@@ -91,7 +91,7 @@ func (g *gen) lowerReserve(in *ir.Instr) {
 	g.later(func() {
 		g.a.comment("; ring full")
 		g.a.bind(lost)
-		g.countLocked(ring.CounterLost)
+		g.count(ring.CounterLost)
 		g.exit()
 	})
 }
@@ -251,7 +251,19 @@ func (r *reservation) reserveSlow(slow, gone, other, got label) {
 	}
 	r.a.bind(full)
 	r.forgetSequence()
-	r.full(start)
+	r.full(start, func() { r.dropInSequence(gone, other) })
+	r.aborted(q)
+	r.a.jmp(other)
+}
+
+// dropInSequence is sequence L of package ring.
+func (r *reservation) dropInSequence(gone, other label) {
+	q := r.enter(r.n)
+	r.thisCPU(r.n, r.cfg.Layout.RingStride, gone)
+	r.addRings(r.p, r.n, r.cfg.Layout.Rings)
+	r.mi(iADD, 8, rmMem(r.ringMem(ring.RingDropped)), 1)
+	r.leave(q)
+	r.a.jmp(r.lost)
 	r.aborted(q)
 	r.a.jmp(other)
 }
@@ -268,10 +280,10 @@ func (r *reservation) compareEither(start, full label) {
 	r.compareFree(full)
 }
 
-// full is where the ring is full: the hit waits until there is room, and goes to again, if it may wait.
-func (r *reservation) full(again label) {
+// full is where the ring is full: the hit waits until there is room, and goes to again, if it may wait. Otherwise drop counts it.
+func (r *reservation) full(again label, drop func()) {
 	if !r.cfg.Layout.Wait || r.overwrites() || r.cfg.Clock != ring.ClockTSC || r.cfg.NoTSC {
-		r.dropped()
+		drop()
 		return
 	}
 	look, late := r.a.newLabel(), r.a.newLabel()
@@ -289,10 +301,10 @@ func (r *reservation) full(again label) {
 	r.compareFree(look)
 	r.a.jmp(again)
 	r.a.bind(late)
-	r.dropped()
+	drop()
 }
 
-// dropped counts a hit that found the ring full, and leaves.
+// dropped counts with lock a hit that found the ring full, and leaves.
 func (r *reservation) dropped() {
 	r.m(iLOCKINC, 8, memOpd(r.ringMem(ring.RingDropped)))
 	r.a.jmp(r.lost)
@@ -416,7 +428,7 @@ func (r *reservation) reserveLocked(got label) {
 		r.a.bind(full)
 		r.rmo(iCMP, 8, RAX, memOpd(reserved))
 		r.a.jcc(ccNE, retry)
-		r.full(retry)
+		r.full(retry, r.dropped)
 	})
 }
 
