@@ -59,8 +59,7 @@ package ring
 //
 // The reader returns events as records with the head of record.go, whatever they were in the ring.
 //
-// Writer protocol with lock (several threads may race for a ring, also after a migration). In the process each event has a
-// context of its own:
+// Writer protocol with lock (several threads may race for a ring, also after a migration):
 //  1. old = reserved. If context and event have no room in old's sub-buffer, or none was begun: start = the start of the
 //     next one; if start + its size - consumed > Size: read reserved again. If it is still old, the ring is full: count
 //     CounterLost and dropped, give up. Else this thread was stopped between the two loads, and consumed may have passed
@@ -78,7 +77,7 @@ package ring
 //  6. store the event's word without WordPending, in one store of its upper half: the event is complete. x86 stores are
 //     seen in order: a reader that sees it sees the event.
 //
-// In the kernel's programs, whose rings are not overwritten, an event can do without:
+// Where rings are not overwritten, an event can do without a context of its own:
 //
 //	2k. if the event needs no sub-buffer, and reserved says where the newest context is: load its time and then its thread, before 2. If they
 //	    are this thread's and of the same epoch as the time of 2, the event needs no context: it goes to old, 4 is left out, and
@@ -88,6 +87,10 @@ package ring
 //	3k. the exchange also changes the distance: behind a new context it is the size of both, and behind an event without
 //	    context it grows by the event; 0 where it would exceed MaxNear. If the exchange succeeds, nothing was reserved since 1:
 //	    the context that 2k has looked at is the newest one, whose events the reader returns with it.
+//
+// In the process, the thread is the last that is stored of a context, and 2k looks at it first, if it is not 0, then takes the
+// time of 2, and then looks at the context's time: with the thread, time and word are stored. So a thread that dies in 5
+// leaves no context with a word but no time, which recover.go could take for something else.
 //
 // So position and context are changed in one exchange, and no context has to be published.
 //

@@ -68,7 +68,7 @@ type model struct {
 	now     uint64 // the counter of all virtual CPUs
 	threads []*modelThread
 	running [modelCPUs]*modelThread
-	near    bool                // writers with lock do as the kernel's programs do
+	kernel  bool                // writers with lock do as the kernel's programs do
 	lazy    int                 // how seldom the reader reads
 	want    map[uint64][]uint64 // the fields of completed records, by their time
 	out     [2 * modelCPUs][]byte
@@ -107,8 +107,9 @@ func newModel(t *testing.T, seed uint64) *model {
 	for site := range modelSites {
 		m.r.SetSize(uint32(site), m.size(uint32(site)))
 	}
-	for n := modelCPUs; n < len(m.out) && seed%3 != 0; n++ {
-		m.near, m.r.rings[n].near = true, true
+	m.kernel = seed%3 == 0
+	for n := modelCPUs; n < len(m.out); n++ {
+		m.r.rings[n].timeLast = m.kernel
 	}
 	for id := range 3 + m.rnd.IntN(4) {
 		m.threads = append(m.threads, &modelThread{m: m, id: uint64(id + 1), restartable: m.rnd.IntN(4) != 0})
@@ -349,17 +350,18 @@ func (th *modelThread) heads(cpu int) {
 		}
 		th.store(cpu, start, is(PacketMagic))
 	}
-	if !th.m.near {
+	timeLast := cpu >= modelCPUs && th.m.kernel
+	if !timeLast {
 		th.store(cpu, th.context+ContextTime, is(th.time))
 	}
 	th.store(cpu, th.context, is(th.size()<<32|KindContext<<WordKind|th.time&WordClock))
-	if th.m.near {
+	if timeLast {
 		th.store(cpu, th.context+ContextThread, is(th.id))
 		th.store(cpu, th.context+ContextTime, is(th.time))
 	}
 	th.store(cpu, th.event, is(WordPending|th.eventWord()>>32<<32))
 	th.store(cpu, th.event, is(WordPending|th.eventWord()))
-	if !th.m.near {
+	if !timeLast {
 		th.store(cpu, th.context+ContextThread, is(th.id))
 	}
 }
@@ -452,20 +454,24 @@ func (th *modelThread) locked() {
 func (th *modelThread) nearest(cpu int) {
 	near := th.packed >> NearShift
 	th.near = 0
-	if !th.m.near || th.m.on || th.begins || near == 0 || near+th.size()/NearUnit > MaxNear {
+	if th.m.on || th.begins || near == 0 || near+th.size()/NearUnit > MaxNear {
 		return
 	}
 	context := th.old - near*NearUnit
 	epoch := uint64(0)
-	th.do(func() {
-		epoch = *th.at(cpu, context+ContextTime) >> WordKind
-	}, func() {
-		if *th.at(cpu, context+ContextThread) == th.id && epoch != 0 {
+	time := func() { epoch = *th.at(cpu, context+ContextTime) >> WordKind }
+	thread := func() {
+		if *th.at(cpu, context+ContextThread) == th.id {
 			th.near = near
 		}
-	}, func() {
-		th.time = th.m.now
-	}, func() {
+	}
+	now := func() { th.time = th.m.now }
+	if th.m.kernel {
+		th.do(time, thread, now)
+	} else {
+		th.do(thread, now, time)
+	}
+	th.do(func() {
 		if epoch != th.time>>WordKind {
 			th.near = 0
 		}
@@ -485,9 +491,7 @@ func (th *modelThread) exchange(cpu int) {
 		th.context, th.event, end, near = th.old, th.old, th.old+th.size(), th.near+th.size()/NearUnit
 		th.store(cpu, th.event, is(WordPending|th.eventWord()))
 	} else {
-		if th.m.near {
-			near = (ContextSize + th.size()) / NearUnit
-		}
+		near = (ContextSize + th.size()) / NearUnit
 		th.heads(cpu)
 	}
 	*th.word(cpu, RingReserved) = end | near<<NearShift

@@ -50,6 +50,7 @@ type ringReader struct {
 	table     unsafe.Pointer
 	sequences bool
 	near      bool   // reserved has the distance of the newest context
+	timeLast  bool   // of a context the time is stored last
 	between   func() // called between the loads of a snapshot, by tests
 	pos       uint64
 	// time and thread of the last context; known: there is one.
@@ -82,7 +83,7 @@ func NewReader(s *Shared) *Reader {
 			reserved: s.word(off + RingReserved),
 			writer:   s.word(off + RingThread),
 			consumed: s.word(off + RingConsumed),
-			table:    unsafe.Pointer(&s.mem[off+SubTable]), sequences: cpu < s.restartable(), near: s.near(),
+			table:    unsafe.Pointer(&s.mem[off+SubTable]), sequences: cpu < s.restartable(), near: s.near(cpu), timeLast: s.g.spare() > 0,
 		}
 		r.rings[cpu].pos = atomic.LoadUint64(r.rings[cpu].consumed) &^ 7
 	}

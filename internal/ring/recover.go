@@ -162,7 +162,7 @@ func (r *Reader) chained(rr *ringReader, off, limit uint64) bool {
 			return false
 		}
 		time, event := rr.wordAt(pos+ContextTime), rr.wordAt(pos+ContextSize)
-		begun := rr.near && time == 0 && event == 0
+		begun := rr.timeLast && time == 0 && event == 0
 		if r.clock == ClockNone && time != 0 || r.clock != ClockNone && !begun && (time == 0 || time+maxDelay < rr.last) {
 			return false
 		}

@@ -227,8 +227,8 @@ func (s *Shared) WaitUntil(ring int, tsc uint64) {
 	atomic.StoreUint64(s.word(s.g.RingOffset(ring)+RingUntil), tsc)
 }
 
-// near: writers use contexts of others (2k).
-func (s *Shared) near() bool { return s.g.spare() > 0 }
+// near: writers of a ring use contexts of others (2k).
+func (s *Shared) near(ring int) bool { return !s.g.overwrite() && ring >= s.restartable() }
 
 // Used returns the number of reserved bytes in a ring that the reader has not consumed, committed or not.
 func (s *Shared) Used(cpu int) uint64 {
@@ -236,7 +236,7 @@ func (s *Shared) Used(cpu int) uint64 {
 	// Read consumed first. In the other order it could be larger than an old value of reserved.
 	consumed := atomic.LoadUint64(s.word(ring + RingConsumed))
 	reserved := atomic.LoadUint64(s.word(ring + RingReserved))
-	if s.near() {
+	if s.near(cpu) {
 		reserved = Position(reserved)
 	}
 	used := reserved - consumed

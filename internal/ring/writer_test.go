@@ -93,7 +93,8 @@ func (w *writer) reserve(cpu int, record uint64) *room {
 	r.word = EventWord(w.l.SiteID, r.size, r.head)
 	need := ContextSize + r.size
 	for {
-		old := atomic.LoadUint64(at(ring + RingReserved))
+		packed := atomic.LoadUint64(at(ring + RingReserved))
+		old := Position(packed)
 		r.old, r.pos, r.end = old, old, old+need
 		w.pause()
 		if PacketHead+need > sub || (old-1)&(sub-1) > sub-1-need {
@@ -101,7 +102,7 @@ func (w *writer) reserve(cpu int, record uint64) *room {
 			r.pos = start + PacketHead
 			r.end = r.pos + need
 			if start+(PacketHead+need+sub-1)&^(sub-1)-atomic.LoadUint64(at(ring+RingConsumed)) > w.l.RingSize {
-				if atomic.LoadUint64(at(ring+RingReserved)) != old {
+				if atomic.LoadUint64(at(ring+RingReserved)) != packed {
 					continue
 				}
 				w.count(cpu, CounterLost)
@@ -110,7 +111,7 @@ func (w *writer) reserve(cpu int, record uint64) *room {
 			}
 		}
 		w.pause()
-		if atomic.CompareAndSwapUint64(at(ring+RingReserved), old, r.end) {
+		if atomic.CompareAndSwapUint64(at(ring+RingReserved), packed, r.end) {
 			return r
 		}
 	}

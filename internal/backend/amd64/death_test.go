@@ -31,7 +31,7 @@ func TestDeath(t *testing.T) {
 	state := irgen.RandomState(r, irgen.Options{})
 	e := startExecutor(t, state.Base, state.Mem[:])
 	var seen [4][numLeftovers]int
-	for batch := range 8 {
+	for batch := range 24 {
 		e.reset()
 		trials := deathTrials(t, e, r, state, batch%4 == 0)
 		if err := e.run(); err != nil {
@@ -110,6 +110,8 @@ func deathTrials(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, se
 			x.in.Consumed = x.in.RingPos
 			if x.cfg.Layout.Overwrite {
 				x.overwriting(r)
+			} else {
+				x.nearest(r)
 			}
 			x.in.Ready = listed * uint64(r.Intn(2))
 			*e.input(e.n) = x.in
@@ -170,6 +172,8 @@ func (tr *trial) leftover(out *caseOut) (leftover, error) {
 		return leavesHole, nil
 	case tr.cfg.Layout.Overwrite && out.Ring >= execRings/2 && b[3] == 0xa5:
 		return leavesHole, nil // a head whose store was the next step
+	case len(b) == size && word() == empty && tr.usesNear(out.Ring):
+		return leavesHole, nil
 	case len(b) != size:
 		return 0, fmt.Errorf("%d bytes reserved", len(b))
 	case word()>>32 == pending:

@@ -68,6 +68,9 @@ func TestDifferential(t *testing.T) {
 	}
 	e.in.Close()
 	e.cmd.Wait()
+	if accidents.near < runs/50 {
+		t.Errorf("%d runs: only %d records with lock without a context", done, accidents.near)
+	}
 	if aborted < uint64(runs)/500 {
 		t.Errorf("%d runs: only %d were interrupted in a restartable sequence", done, aborted)
 	}
@@ -343,6 +346,9 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 	if tr.cfg.Layout.Overwrite {
 		tr.overwriting(r)
 	}
+	if !tr.cfg.Layout.Overwrite && r.Intn(3) != 0 {
+		tr.nearest(r)
+	}
 	in.Control_ = uint64(r.Intn(1 << 22))
 	if r.Intn(16) == 0 {
 		tr.dead = true
@@ -353,17 +359,75 @@ func (tr *trial) randomSurroundings(r *rand.Rand) {
 	}
 }
 
+// nearest gives the rings of writers with lock a context that events may use: often the thread's, and of the present.
+func (tr *trial) nearest(r *rand.Rand) {
+	in := &tr.in
+	near := uint64(3 + r.Intn(20))
+	if r.Intn(4) == 0 {
+		near = uint64(ring.MaxNear - r.Intn(20))
+	}
+	if in.RingPos < 8*near || near > 20 && ringSize-subSize < 8*near {
+		return
+	}
+	in.Near, in.NearThread = near, in.FS
+	if tr.cfg.Layout.Registered != 0 {
+		in.NearFrom = execRings / 2
+	}
+	if tr.cfg.Clock == ring.ClockCoarse {
+		in.NearTime = coarseTime
+	}
+	switch r.Intn(8) {
+	case 0:
+		in.NearThread ^= 1 << (3 + r.Intn(40))
+	case 1:
+		in.NearThread = 0
+	case 2:
+		in.NearTime = 1
+	case 3:
+		in.NearTime = coarseTime - 1<<ring.WordKind
+	}
+}
+
+// usesNear reports whether an event may be without a context in a ring.
+func (tr *trial) usesNear(ringNo uint64) bool {
+	in := &tr.in
+	now := in.NearTime == 0 || tr.cfg.Clock == ring.ClockCoarse && in.NearTime == coarseTime || tr.cfg.Clock == ring.ClockNone
+	return in.Near != 0 && ringNo >= in.NearFrom && in.NearThread == in.FS && in.FS != 0 && now
+}
+
+// verifyDistance: what was reserved with lock says how far back the newest context is.
+func (tr *trial) verifyDistance(out *caseOut, event uint64, own bool) error {
+	locked := tr.cfg.Layout.Registered == 0 || out.Ring >= execRings/2
+	want := event / ring.NearUnit
+	if own {
+		want += ring.ContextSize / ring.NearUnit
+	} else {
+		want += tr.in.Near
+		if locked {
+			accidents.near++
+		}
+	}
+	if want > ring.MaxNear || !locked || tr.cfg.Layout.Overwrite {
+		want = 0
+	}
+	if out.Distance != want {
+		return fmt.Errorf("the newest context is %d units back, not %d; own %v", out.Distance, want, own)
+	}
+	return nil
+}
+
 // accidents counts runs in which the kernel or the processor did something by itself that the code under test has to
 // bear, and that happens more often on a busy machine.
 var accidents struct {
 	runs      int
 	preempted int // the thread lost its CPU in a restartable sequence, and recorded in the other form's ring
+	near      int // records with lock without a context: no accident
 	inUse     int // a part of the state that was put back is in use: the processor may report more than there is
 }
 
 // fewAccidents fails a test in which they are not the exception.
 func fewAccidents(t testing.TB) {
-	accidents.runs, accidents.preempted, accidents.inUse = 0, 0, 0
+	accidents.runs, accidents.preempted, accidents.inUse, accidents.near = 0, 0, 0, 0
 	t.Cleanup(func() {
 		if most := 2 + accidents.runs/100; accidents.preempted > most || accidents.inUse > most {
 			t.Errorf("not accidents: %+v", accidents)
@@ -464,7 +528,8 @@ func (tr *trial) record(out *caseOut) ([]byte, error) {
 		skip(ring.PacketHead)
 	}
 	time, thread, size := uint64(1<<60), tr.in.FS, uint64(len(b))
-	if kind() == ring.KindContext {
+	own := kind() == ring.KindContext
+	if own {
 		if time, thread, size = word(ring.ContextTime), word(ring.ContextThread), word(0)>>32; (word(0)^time)&ring.WordClock != 0 {
 			return nil, fmt.Errorf("context with the word %#x of %#x", word(0), time)
 		}
@@ -472,8 +537,11 @@ func (tr *trial) record(out *caseOut) ([]byte, error) {
 			return nil, err
 		}
 		skip(ring.ContextSize)
-	} else if tr.in.Ready == 0 {
+	} else if tr.in.Ready == 0 && !tr.usesNear(out.Ring) {
 		return nil, fmt.Errorf("no context")
+	}
+	if err := tr.verifyDistance(out, size, own); err != nil {
+		return nil, err
 	}
 	head := uint64(ring.EventHead)
 	if word(0)>>53&1023 == 0 {

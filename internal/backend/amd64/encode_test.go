@@ -55,6 +55,7 @@ var encodings = []struct {
 	{func(a *asm) { a.m(iDIV, 8, rmReg(RCX), 0) }, "48f7f1", "div %rcx"},
 	{func(a *asm) { a.m(iIDIV, 4, rmMem(at(RSP, 16)), 0) }, "f77c2410", "idivl 0x10(%rsp)"},
 	{func(a *asm) { a.mi(iSHL, 8, rmReg(RDX), 32) }, "48c1e220", "shl $0x20,%rdx"},
+	{func(a *asm) { a.mi(iROR, 8, rmReg(R9), 9) }, "49c1c909", "ror $0x9,%r9"},
 	{func(a *asm) { a.mi(iSHR, 4, rmReg(R9), 3) }, "41c1e903", "shr $0x3,%r9d"},
 	{func(a *asm) { a.mi(iSAR, 8, rmReg(RAX), 63) }, "48c1f83f", "sar $0x3f,%rax"},
 	{func(a *asm) { a.m(iSHLCL, 8, rmReg(RAX), 0) }, "48d3e0", "shl %cl,%rax"},

@@ -82,7 +82,10 @@ type caseIn struct {
 	CPU                         uint64 // what the program has written, with cpuID
 	Overwrite                   uint64 // the rings are overwritten
 	Busy                        uint64 // sub-buffers that are not complete, as bits
-	Claim                       uint64 // where a sequence that was aborted has claimed a sub-buffer, or 0
+	// Near is how many units the newest context of the rings from NearFrom on is back, 0: it may not be used. NearTime 0 is now, 1 not stored yet.
+	Near, NearFrom, NearThread, NearTime uint64
+
+	Claim uint64 // where a sequence that was aborted has claimed a sub-buffer, or 0
 }
 
 // What a thread has done to its struct rseq since it was listed.
@@ -101,7 +104,7 @@ type caseOut struct {
 	Vars                                         [irgen.Vars]uint64
 	Before, After                                [x86.X87Bytes]byte // the x87 state
 	InUse, NEdges, Raced, Aborted, Died          uint64
-	Pos, Dropped                                 uint64 // where the rings' free room begins; what they had no room for
+	Pos, Dropped, Distance                       uint64 // where the rings' free room begins; what they had no room for
 	Maps                                         [mapsSize]byte
 	Subs                                         [ringSize / subSize]uint64 // complete units
 	Rec                                          [maxRec]byte

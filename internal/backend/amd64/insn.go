@@ -50,6 +50,7 @@ const (
 	iINC
 	iSHL
 	iSHR
+	iROR
 	iSAR
 	iSHLCL
 	iSHRCL
@@ -182,7 +183,7 @@ var insns = [numInsn]row{
 	iNOT:   unary("not", 0xF7, 2, 0), iNEG: unary("neg", 0xF7, 3, fFlags),
 	iDIV: unary("div", 0xF7, 6, fFlags|fRead), iIDIV: unary("idiv", 0xF7, 7, fFlags|fRead),
 	iINC: unary("inc", 0xFF, 0, fFlags),
-	iSHL: shift("shl", 4, false), iSHR: shift("shr", 5, false), iSAR: shift("sar", 7, false),
+	iSHL: shift("shl", 4, false), iSHR: shift("shr", 5, false), iROR: shift("ror", 1, false), iSAR: shift("sar", 7, false),
 	iSHLCL: shift("shl", 4, true), iSHRCL: shift("shr", 5, true), iSARCL: shift("sar", 7, true),
 	iMOVZB: {name: "movzb", rm: 0x0FB6, flags: fWide | fB8 | fSuffix}, iMOVZW: {name: "movzw", rm: 0x0FB7, flags: fWide | fSuffix},
 	iMOVSB: {name: "movsb", rm: 0x0FBE, flags: fWide | fB8 | fSuffix}, iMOVSW: {name: "movsw", rm: 0x0FBF, flags: fWide | fSuffix},

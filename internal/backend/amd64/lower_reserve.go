@@ -57,7 +57,7 @@ func (g *gen) eventWord(record int64) int64 {
 // lowerReserve takes room in a ring of this CPU, by the writer protocols of package ring.
 func (g *gen) lowerReserve(in *ir.Instr) {
 	fixed := setOf(item(RAX))
-	if g.cfg.Clock != ring.ClockNone || g.overwrites() {
+	if g.cfg.Clock != ring.ClockNone || g.overwrites() || !g.restartable() {
 		fixed.add(item(RDX))
 	}
 	g.busy |= fixed
@@ -228,7 +228,7 @@ func (r *reservation) reserveSlow(slow, gone, other, got label) {
 	if r.overwrites() {
 		r.claimInSequence(full)
 	} else {
-		r.compareFree(full)
+		r.compareFree(RAX, full)
 		r.roundUp(r.n, RAX)
 		r.lea(8, r.n, at(r.n, int32(ring.PacketHead+r.withContext())))
 		r.mr(iMOV, 8, rmMem(r.ringMem(ring.RingFrom)), r.n)
@@ -277,7 +277,7 @@ func (r *reservation) compareEither(start, full label) {
 		r.a.jmp(start)
 	}
 	r.a.bind(check)
-	r.compareFree(full)
+	r.compareFree(RAX, full)
 }
 
 // full is where the ring is full: the hit waits until there is room, and goes to again, if it may wait. Otherwise drop counts it.
@@ -298,7 +298,8 @@ func (r *reservation) full(again label, drop func()) {
 	r.mi(iTEST, 4, rmMem(at(r.n, 0)), ring.OwnerDied)
 	r.a.jcc(ccNE, late)
 	r.rmo(iMOV, 8, RAX, memOpd(r.ringMem(ring.RingReserved)))
-	r.compareFree(look)
+	r.position(r.n)
+	r.compareFree(r.n, look)
 	r.a.jmp(again)
 	r.a.bind(late)
 	drop()
@@ -319,9 +320,9 @@ func (r *reservation) compareRoom(begin label) {
 	r.a.jcc(ccA, begin)
 }
 
-// compareFree jumps to full if the ring has no room for a sub-buffer behind the position in rax.
-func (r *reservation) compareFree(full label) {
-	r.roundUp(r.n, RAX)
+// compareFree jumps to full if the ring has no room for a sub-buffer behind a position.
+func (r *reservation) compareFree(pos Reg, full label) {
+	r.roundUp(r.n, pos)
 	r.rmo(iSUB, 8, r.n, memOpd(r.ringMem(ring.RingConsumed)))
 	r.mi(iCMP, 8, rmReg(r.n), int64(r.cfg.Layout.RingSize)-r.packet())
 	r.a.jcc(ccA, full)
@@ -381,66 +382,6 @@ func (r *reservation) storeContext(thread func()) {
 	thread()
 	r.mr(iMOV, 8, rmMem(r.dataMem(RAX, ring.ContextThread)), r.n)
 	r.mi(iADD, 4, rmReg(RAX), ring.ContextSize)
-}
-
-// reserveLocked reserves with a locked instruction, with a context of its own. The time is read between the load of
-// reserved and the exchange.
-func (r *reservation) reserveLocked(got label) {
-	retry, begin, have, full := r.a.newLabel(), r.a.newLabel(), r.a.newLabel(), r.a.newLabel()
-	reserved := r.ringMem(ring.RingReserved)
-	r.lockedRing(r.p, r.n)
-	if !r.fits() {
-		r.dropped()
-		return
-	}
-	r.a.bind(retry)
-	r.rmo(iMOV, 8, RAX, memOpd(reserved))
-	if r.packet() == r.subSize() {
-		r.compareRoom(begin)
-		r.timeBetween()
-		r.lea(8, r.n, at(RAX, int32(r.withContext())))
-		r.mr(iCMPXCHG, 8, rmMem(reserved), r.n)
-		r.a.jcc(ccNE, retry)
-		r.mask(RAX)
-	} else {
-		r.a.jmp(begin)
-	}
-	r.a.bind(have)
-	r.storeContext(func() { r.threadPointer(r.n) })
-	r.account()
-	r.later(func() {
-		r.a.comment("; sub-buffer")
-		r.a.bind(begin)
-		if r.overwrites() {
-			r.claimLocked(retry, have)
-			return
-		}
-		r.compareFree(full)
-		r.timeBetween()
-		r.roundUp(r.n, RAX)
-		r.lea(8, r.n, at(r.n, int32(ring.PacketHead+r.withContext())))
-		r.mr(iCMPXCHG, 8, rmMem(reserved), r.n)
-		r.a.jcc(ccNE, retry)
-		r.storePacket()
-		r.a.jmp(have)
-		// While this thread did not run, others may have reserved and the reader consumed past what it loaded.
-		r.a.comment("; ring full, if reserved is still what was loaded")
-		r.a.bind(full)
-		r.rmo(iCMP, 8, RAX, memOpd(reserved))
-		r.a.jcc(ccNE, retry)
-		r.full(retry, r.dropped)
-	})
-}
-
-// timeBetween reads the time and keeps rax.
-func (r *reservation) timeBetween() {
-	if r.cfg.Clock != ring.ClockTSC {
-		r.readTime()
-		return
-	}
-	r.rmo(iMOV, 8, r.n, regOpd(RAX))
-	r.readTime()
-	r.rmo(iMOV, 8, RAX, regOpd(r.n))
 }
 
 // readTime reads the time into rdx, if records have one.

@@ -92,7 +92,7 @@ static void reset_rings(void)
 {
 	for (int i = 0; i < RINGS; i++) {
 		char *r = hand_rings + (size_t)i * RING_STRIDE;
-		memset(r + 4096, 0, *(uint64_t *)r);
+		memset(r + 4096, 0, *(uint64_t *)r << 9 >> 9); // with lock, the distance of a context is above it
 		memset(r, 0, 56);
 		for (int k = 0; k < 32; k++) // of rings that are overwritten: their sub-buffers, all complete
 			((uint32_t *)(r + 2048))[2 * k] = 0, ((uint32_t *)(r + 2048))[2 * k + 1] = -RING_SIZE / 32 / 8;

@@ -51,10 +51,11 @@ struct in {
 	u64 cpu;
 	u64 overwrite; // the rings are overwritten
 	u64 busy;      // sub-buffers that are not complete, as bits
+	u64 near, near_from, near_thread, near_time; // units to the newest context of rings from near_from on; 0: it is of now, 1: not stored
 	u64 claim;     // when not 0: where a sequence that was aborted has claimed a sub-buffer
 };
 
-enum { GONE = 1, CPU_ID = 2 };
+enum { GONE = 1, CPU_ID = 2, DISTANCE = 9 };
 
 struct out {
 	u64 regs[16], flags, fs, gs, mxcsr;
@@ -64,7 +65,7 @@ struct out {
 	uint8_t ymm[16][32];
 	u64 vars[VARS];
 	uint8_t before[X87], after[X87];
-	u64 inuse, nedges, raced, aborted, died, pos, dropped;
+	u64 inuse, nedges, raced, aborted, died, pos, dropped, distance;
 	uint8_t maps[MAPS_SIZE];
 	u64 subs[SUBS]; // used of the record's ring
 	uint8_t rec[REC_MAX];
@@ -352,7 +353,9 @@ static void collect(uint8_t *shared)
 	memcpy(res.vars, shared + SH_VARS, sizeof res.vars);
 	for (int i = 0; i < RINGS; i++) {
 		uint8_t *r = shared + SH_RINGS + i * RING_STRIDE;
-		u64 len = *(u64 *)r - pos;
+		u64 len = (cur.overwrite ? *(u64 *)r : *(u64 *)r << DISTANCE >> DISTANCE) - pos;
+		if (cur.near && i >= (int)cur.near_from)
+			memset(r + PAGE + ((pos - 8 * cur.near) & (RING_SIZE - 1)), 0, 24);
 		uint8_t *d = r + PAGE + (pos & (RING_SIZE - 1));
 		if (*(u64 *)(r + 64) != cur.consumed)
 			res.badmem = 1;
@@ -363,6 +366,8 @@ static void collect(uint8_t *shared)
 				continue;
 			}
 			res.ring = i, res.reclen = len;
+			if (!cur.overwrite)
+				res.distance = *(u64 *)r >> (64 - DISTANCE);
 			memcpy(res.rec, d, len);
 			memset(d, fill, len);
 		} else { // heads that a sequence stored before it was aborted
@@ -408,6 +413,12 @@ static void prepare(uint8_t *shared)
 		}
 		if (cur.overwrite)
 			prepare_table(r);
+		if (cur.near && i >= (int)cur.near_from) {
+			*(u64 *)r |= cur.near << (64 - DISTANCE);
+			u64 *context = (u64 *)(r + PAGE + ((cur.ringpos - 8 * cur.near) & (RING_SIZE - 1)));
+			context[0] = 1, context[2] = cur.near_thread;
+			context[1] = cur.near_time == 0 ? __builtin_ia32_rdtsc() : cur.near_time == 1 ? 0 : cur.near_time;
+		}
 	}
 }
 
