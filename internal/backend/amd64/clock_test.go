@@ -12,8 +12,8 @@ func TestClocks(t *testing.T) {
 		text   string
 		clocks int
 	}{
-		{"b0:\n  reserve 32\n  v0 = reg rdi\n  put.8 @24, v0\n  commit\n  exit\n", 2},
-		{"b0:\n  v0 = reg rdi\n  brif v0 -> b1 else b2\nb1:\n  reserve 24\n  commit\n  exit\nb2:\n  reserve 24\n  commit\n  exit\n", 4},
+		{"b0:\n  reserve 32\n  v0 = reg rdi\n  put.8 @24, v0\n  commit\n  exit\n", 3},
+		{"b0:\n  v0 = reg rdi\n  brif v0 -> b1 else b2\nb1:\n  reserve 24\n  commit\n  exit\nb2:\n  reserve 24\n  commit\n  exit\n", 6},
 		{"b0:\n  count 1\n  exit\n", 0},
 	} {
 		p, err := ir.Parse(c.text)
