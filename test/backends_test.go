@@ -20,6 +20,7 @@ var ownFiles = map[string]map[string]string{
 		"regset.go":          "as save.go",
 		"scratch.go":         "eBPF has two registers for intermediate results, see operand.go",
 		"template.go":        "the kernel engine has few sites",
+		"lower_locked.go":    "as lower_reserve.go",
 		"lower_overwrite.go": "as lower_reserve.go",
 		"lower_reserve.go":   "eBPF reserves in lower_record.go: it has one protocol",
 		"lower_ticks.go":     "the kernel's programs have a clock in nanoseconds",
