@@ -18,6 +18,8 @@ func TestGuest_ScriptMaps(t *testing.T) {
 		"kprobe:vfs_read /pid == cpid/ { @[kstack] = count(); @two[kstack(2), comm] = sum(arg2); EXTRA }",
 		"fentry:vfs_read /pid == cpid/ { @[args.count] = count(); @name[comm, args.file->f_flags & 3] = hist(args.count); EXTRA } " +
 			"tracepoint:syscalls:sys_enter_pread64 /pid == cpid/ { @both[args.count] = count(); EXTRA } uprobe:" + calls + ":main { @both[arg0] = count(); EXTRA }",
+		"kprobe:vfs_read /pid == cpid/ { @in[tid] = arg2; @n[arg2]++; @named[tid, comm] = arg2; EXTRA } " +
+			"kretprobe:vfs_read /@in[tid]/ { @all = sum(@in[tid]); @last = @in[tid]; @texts = sum(@named[tid, comm]); delete(@in, tid); delete(@named, (tid, comm)); EXTRA }",
 	} {
 		run := func(extra string) string {
 			p := testkit.Start(t, jalon, "run", "-q", "-e", strings.ReplaceAll(script, "EXTRA", extra), "-c", calls+" reads")
