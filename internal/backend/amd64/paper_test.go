@@ -65,7 +65,8 @@ func untilHit(listing []string) (instructions, bytes int) {
 }
 
 // TestTrampolineSize: what a counted false condition executes, with a displaced instruction of 6 bytes and the jump back,
-// lies in two cache lines, though the shared memory is far away.
+// lies in two cache lines, though the shared memory is far away; but for the test of the site's switch, of 20 bytes. (It takes
+// 0.2 ns at one site and 1 ns at 10,000, where hand-written trampolines without it take 9.5 ns, Intel Xeon.)
 func TestTrampolineSize(t *testing.T) {
 	l := execLayout(farAddr)
 	restartableLayout(&l)
@@ -75,7 +76,8 @@ func TestTrampolineSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if n := len(c.Bytes) + 6 + 5; n > 2*64 {
+	const theSwitch = 20
+	if n := len(c.Bytes) + 6 + 5; n > 2*64+theSwitch {
 		t.Errorf("%d bytes\n%s", n, strings.Join(c.Listing(), "\n"))
 	}
 }
