@@ -117,6 +117,7 @@ func tail(x script.Expr) *script.Call {
 // aggregate types @m = count() and the like.
 func (c *statements) aggregate(s *script.Assign, m *Map, call *script.Call) {
 	t := c.mapCall(call)
+	m.updated = true
 	c.types[call] = types.VoidT
 	if t.Kind == types.None {
 		return

@@ -91,6 +91,7 @@ type Map struct {
 	Decl       *script.MapDecl
 	keyed      bool // it is used with keys
 	refused    bool // a value was assigned that no map can hold
+	updated    bool // by a function such as sum()
 	first      script.Node
 	agg        *types.Type // of the argument of the function that updates it
 }

@@ -29,11 +29,16 @@ func (c *checker) infer(p *Program) {
 	c.unused()
 }
 
-// defaults gives maps that are only read or incremented a type, and reports whether there are any.
+// defaults gives maps that are only read or incremented a type, and reports whether there are any. Maps that a function such
+// as sum() updates are the last: their types follow from those of others.
 func (c *checker) defaults() bool {
+	return c.defaultsOf(false) || c.defaultsOf(true)
+}
+
+func (c *checker) defaultsOf(updated bool) bool {
 	changed := false
 	for _, m := range c.order {
-		if m.Value.Kind == types.None && (m.Scalar || m.keyed) && !m.refused {
+		if m.Value.Kind == types.None && (m.Scalar || m.keyed) && !m.refused && m.updated == updated {
 			m.Value, changed = types.Int8, true
 		}
 	}
