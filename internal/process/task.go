@@ -22,6 +22,7 @@ type task struct {
 	asBorn     bool         // with all signals blocked, as libc does it: see inheritMask
 	hidden     hidden       // see restart.go
 	again      *sys.Siginfo // what a profiler's signal was that is sent again, see profile.go
+	ticked     tick         // the signal that it was given last, if a timer's, see ticks.go
 	newPC      uint64       // for a parked thread: to be set when it stops
 	fs         uint64       // thread pointer, last known
 	dbg        runcontrol.Thread

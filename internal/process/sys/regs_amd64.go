@@ -77,6 +77,13 @@ func (r *Regs) SetPause(pc uint64, d time.Duration) {
 	r.SetCall(pc, unix.SYS_POLL, 0, 0, uint64(d.Milliseconds()))
 }
 
+// EntersHandler reports whether the registers can be those at a handler's first instruction, and where its frame has
+// the siginfo_t (struct rt_sigframe in the kernel's arch/x86/include/asm/sigframe.h).
+func (r *Regs) EntersHandler(sig unix.Signal) (info uint64, ok bool) {
+	const context, infoAt = 8, 8 + 304
+	return r.Rsi, r.Rdi == uint64(sig) && r.Rax == 0 && r.Rdx == r.Rsp+context && r.Rsi == r.Rsp+infoAt
+}
+
 // SetClock does what rdtsc at the pc would do.
 func (r *Regs) SetClock(tsc uint64) {
 	r.Rax, r.Rdx, r.Rip = tsc&(1<<32-1), tsc>>32, r.Rip+rdtscLen
