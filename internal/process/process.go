@@ -85,6 +85,7 @@ type ThreadEvent struct {
 	Comm   string
 	Time   int64
 	Exits  bool // it has died, and is stopped at its exit: it has its memory still
+	Leader bool // its number is the process's
 }
 
 // ExitStatus is how a process ended, as reported by wait(2).

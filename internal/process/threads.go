@@ -47,7 +47,7 @@ func (p *driver) noteFSIn(t *task, regs *Regs) {
 
 func (p *driver) reportThread(kind ThreadKind, t *task) {
 	if p.cfg.OnThread != nil {
-		p.cfg.OnThread(ThreadEvent{kind, t.TID, t.fs, sys.CommOf(t.TID), sys.Monotonic(), kind == ThreadDied && sys.ThreadState(t.TID) == 't'})
+		p.cfg.OnThread(ThreadEvent{kind, t.TID, t.fs, sys.CommOf(t.TID), sys.Monotonic(), kind == ThreadDied && sys.ThreadState(t.TID) == 't', t.TID == p.pid})
 	}
 }
 

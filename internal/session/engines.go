@@ -79,7 +79,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
 		OnThread: func(e process.ThreadEvent) {
 			inproc.Note(s.records.Threads, e)
-			if e.Exits && e.TID == s.mine.Process.Pid() {
+			if e.Exits && e.Leader { // s has no process before Attach returns
 				calls.Exits()
 			}
 			if e.Kind == process.ThreadDied && s.opt.ThreadEnded != nil && !s.records.Threads.Living(e.FSBase) {
