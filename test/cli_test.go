@@ -38,7 +38,7 @@ func TestErrors(t *testing.T) {
 		{"unknown variable", []string{"work if (jop->id == 3)", "--", prog}, []string{`no variable "jop"`, "^^^", `did you mean "job"`}},
 		{"unknown variable in a list", []string{"work", "-c", "i, jobs", "--", prog}, []string{`"jobs"`, "^^^^", "collect:1:4"}},
 		{"unknown member", []string{"work if (job->idd == 3)", "--", prog}, []string{"idd", "^^^", "id"}},
-		{"optimised out", []string{"threads.c:31", "-c", "n", "--", prog}, []string{"optimised out", "^", "hint"}},
+		{"optimised out", []string{"threads.c:31 if (n > 0)", "--", prog}, []string{"optimised out", "^", "hint"}},
 		{"no line", []string{"threads.c:4000", "--", prog}, []string{"4000", "^", "44"}},
 		{"no file", []string{"thread.c:14", "--", prog}, []string{"thread.c", "^", "threads.c"}},
 		{"no function", []string{"wrok", "--", prog}, []string{`"wrok"`, "^^^^", `"work"`}},

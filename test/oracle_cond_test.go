@@ -97,7 +97,7 @@ func (s *subject) conditions() (list []condition) {
 }
 
 func killsGDB(sc debuginfo.Scope, text string) bool {
-	p := point{args: sc.Args(), locals: sc.Locals()}
+	p := point{args: sc.Args(), locals: sc.Locals(), gone: map[string]string{}, missing: map[string]string{}}
 	re := p.fatalToGDB()
 	return re != nil && re.MatchString(text)
 }

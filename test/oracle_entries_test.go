@@ -155,7 +155,7 @@ func (s *subject) entry(x dwarf.Site) *point {
 	if sc.FuncName() != x.Func {
 		s.t.Errorf("%#x: the scope is that of %s, the event's function is %s", x.Addr, sc.FuncName(), x.Func)
 	}
-	p := &point{addr: x.Addr + s.bias, fn: x.Func, args: sc.Args(), locals: sc.Locals(), gone: map[string]string{}}
+	p := &point{addr: x.Addr + s.bias, fn: x.Func, args: sc.Args(), locals: sc.Locals(), gone: map[string]string{}, missing: map[string]string{}}
 	p.refuse(sc, s.bias)
 	return p
 }

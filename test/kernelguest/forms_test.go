@@ -94,7 +94,7 @@ func TestGuest_Forms(t *testing.T) {
 		list = append(list, f.expr)
 		places = append(places, fmt.Sprintf("(%s) == %d", f.expr, f.want))
 	}
-	args := []string{at + ")", "-c", strings.Join(list, ", ")}
+	args := []string{"-c", strings.Join(list, ", "), at + ")"}
 	// The same in conditions, some together.
 	bunches := slices.Collect(slices.Chunk(places, 9))
 	for _, b := range bunches {
