@@ -492,6 +492,11 @@ func (c *comparison) compare(p *point, ask, got, want string) {
 			c.counts["known: "+why]++
 			return
 		}
+		if p.fn == "recurse" && got == "<optimised out>" && reason == "" {
+			// A value that rests on that of the caller, and so on: jalon goes three calls far.
+			c.counts["known: entry values"]++
+			return
+		}
 		c.bad(p, "no value", ask, ask, got+" ("+reason+")", want)
 	default:
 		c.bad(p, "value", ask, ask, got, want)

@@ -59,8 +59,12 @@ int main(void)
 			continue;
 		}
 		armed = 1;
-		for (int i = 0; i < 100; i++)
-			often(i);
+		for (int burst = 0; burst < 5; burst++) { /* more than one: on a busy machine the signal is late */
+			for (int i = 0; i < 100; i++)
+				often(i);
+			for (volatile int k = 0; k < 20000; k++)
+				;
+		}
 		for (;;)
 			sched_yield();
 	}

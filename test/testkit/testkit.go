@@ -24,6 +24,7 @@ const Patience = 4 * time.Minute
 func WithJalon(source string, run func(dir, bin string) int) int {
 	defaultSignals()
 	_ = os.Setenv("JALON_CONFIG", "") // tests do not depend on the configuration of this machine
+	_ = os.Setenv("NO_COLOR", "1")
 	dir, err := os.MkdirTemp("", "jalon-test-")
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)

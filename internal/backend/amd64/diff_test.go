@@ -178,6 +178,11 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		x := *tr
 		s := *state
 		s.Registers(r)
+		for n, v := range s.Regs { // no pointers into the shared memory at low addresses, of which the evaluator does not know
+			if v-lowAddr+maxRec < 1<<22 {
+				s.Regs[n] = v ^ 1<<40
+			}
+		}
 		s.RecordRoom = r.Intn(12) != 0 && !tr.tooLarge()
 		s.Regs[ir.RegPC] = tr.cfg.PC
 		x.state = &s

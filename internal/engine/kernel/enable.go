@@ -138,3 +138,7 @@ func (e *Engine) detachLater() {
 		}
 	})
 }
+
+// Others is how many perf events are open on a static tracepoint, those of this process
+// included.
+func (e *Engine) Others(m *Marker) (int, error) { return e.k.PerfUsers(m.Name.System, m.Name.Event) }

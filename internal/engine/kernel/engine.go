@@ -354,10 +354,6 @@ func (e *Engine) Sites() (n int) {
 	return n
 }
 
-// Others is how many perf events are open on a static tracepoint, those of this process
-// included.
-func (e *Engine) Others(m *Marker) (int, error) { return e.k.PerfUsers(m.Name.System, m.Name.Event) }
-
 // Stop implements engine.Engine: it detaches everything. Programs that are running at
 // that moment finish.
 func (e *Engine) Stop() error {
