@@ -179,7 +179,7 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		s := *state
 		s.Registers(r)
 		for n, v := range s.Regs { // no pointers into the shared memory at low addresses, of which the evaluator does not know
-			if v-lowAddr+maxRec < 1<<22 {
+			if v-lowAddr < 1<<26 {
 				s.Regs[n] = v ^ 1<<40
 			}
 		}
@@ -658,7 +658,7 @@ func (tr *trial) verifyX87(out *caseOut) error {
 
 func (tr *trial) describe() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "%s\nconfig %+v\n", tr.p, tr.cfg)
+	fmt.Fprintf(&b, "%s\nconfig %+v\nregisters %#x\n", tr.p, tr.cfg, tr.state.Regs)
 	if tr.code == nil {
 		return b.String()
 	}
