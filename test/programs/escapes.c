@@ -72,6 +72,6 @@ int main(void)
 	pthread_join(t, NULL);
 	while (poll(&in, 1, 5) == 0)
 		afterwards(calls++);
-	printf("afterwards %ld\n", calls);
+	fprintf(stderr, "afterwards %ld\n", calls); /* events go to standard output */
 	return 0;
 }
