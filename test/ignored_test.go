@@ -16,6 +16,8 @@ func TestIgnoredSignals(t *testing.T) {
 			prog,
 			jalonBin + " trace -q -f none work -- " + prog,
 			jalonBin + " trace -q -f none --engine kernel work -- " + prog,
+			jalonBin + " trace -q -f none --overwrite work -- " + prog,
+			jalonBin + " record -q -o $(mktemp -u -p " + t.TempDir() + ") work -- " + prog,
 			jalonBin + " run -q -e 'uprobe:" + prog + ":work { @x = count() } end { clear(@x) }' -c " + prog,
 		} {
 			out, err := exec.Command("sh", "-c", trap+"; "+cmd).Output()

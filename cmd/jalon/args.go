@@ -1,6 +1,7 @@
 package main
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
@@ -21,12 +22,7 @@ func flagsFirst(app *kong.Application, args []string) []string {
 	if cmd < 0 {
 		return args
 	}
-	known := app.Flags
-	for _, n := range app.Children {
-		if n.Name == args[cmd] {
-			known = append(known[:len(known):len(known)], n.Flags...)
-		}
-	}
+	known := flagsOf(app, args[cmd])
 	var flags, rest []string
 	for list := args[cmd+1:]; len(list) > 0; {
 		if by := countedBy(args, list); by != "" && len(rest) > 0 {
@@ -46,6 +42,17 @@ func flagsFirst(app *kong.Application, args []string) []string {
 	}
 	out := append(append([]string(nil), args[:cmd+1]...), flags...)
 	return append(out, rest...)
+}
+
+// flagsOf returns the flags that a command takes.
+func flagsOf(app *kong.Application, command string) []*kong.Flag {
+	known := app.Flags
+	for _, n := range app.Children {
+		if n.Name == command {
+			known = slices.Concat(known, n.Flags)
+		}
+	}
+	return known
 }
 
 // countedBy returns the expression in "PLACE --count EXPR", which is short for "--count --by EXPR".

@@ -48,7 +48,7 @@ func (c completeCmd) Run(app *kong.Kong) error {
 // candidates finds places and names on this system. Errors give no candidates: a shell shows no messages.
 type candidates struct{}
 
-// mostCandidates bounds a list that nobody would read to its end.
+// mostCandidates bounds the number of candidates that a shell is given.
 const mostCandidates = 10_000
 
 // Places implements completion.Source.
@@ -69,15 +69,13 @@ func (s candidates) Places(prefix string, t completion.Target) []completion.Cand
 	return append(out, s.functions(prefix, t)...)
 }
 
-// kindNamed returns the full word of a kind of places; "" if there is none.
+// kindNamed returns the full word of a kind of places, or "".
 func kindNamed(word string) string {
 	if word == "uprobe" || word == "u" {
 		return "uprobe"
 	}
-	for _, k := range probe.Kinds() {
-		if slices.Contains(k.Words, word) {
-			return k.Words[0]
-		}
+	if k := probe.KindNamed(word); k != nil {
+		return k.Words[0]
 	}
 	return ""
 }
@@ -93,7 +91,7 @@ func (s candidates) ofKind(kind, word, rest string, t completion.Target) []compl
 		return files(word+":", rest)
 	}
 	parts[len(parts)-1] += "*"
-	pid, _ := strconv.Atoi(t.Pid) // 0 if there is none
+	pid, _ := strconv.Atoi(t.Pid) // 0 without one
 	if kind == "tracepoint" && len(parts) == 1 {
 		parts = append(parts, "*")
 	}
@@ -116,12 +114,8 @@ func (s candidates) ofKind(kind, word, rest string, t completion.Target) []compl
 
 // files completes the file of uprobe:FILE:FUNCTION.
 func files(before, prefix string) []completion.Candidate {
-	found, _ := filepath.Glob(prefix + "*") // a bad pattern matches nothing
 	var out []completion.Candidate
-	for _, f := range found {
-		if strings.HasPrefix(prefix, "./") {
-			f = "./" + f
-		}
+	for _, f := range glob(prefix + "*") {
 		st, err := os.Stat(f)
 		switch {
 		case err != nil:
@@ -146,18 +140,14 @@ func (s candidates) functions(prefix string, t completion.Target) []completion.C
 		if !strings.HasPrefix(f.Name, prefix) {
 			continue
 		}
-		where := ""
-		if f.File != "" {
-			where = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
-		}
-		if out = append(out, completion.Candidate{Text: f.Name, Help: where}); len(out) == mostCandidates {
+		if out = append(out, completion.Candidate{Text: f.Name, Help: declared(f)}); len(out) == mostCandidates {
 			break
 		}
 	}
 	return out
 }
 
-// program reads the file of the place, or of the traced program; nil if there is none.
+// program reads the file of the place, or of the traced program; nil if neither can be read.
 func (s candidates) program(t completion.Target) *inproc.Inspected {
 	path := t.Program
 	if p, err := probe.Parse(t.Place); err == nil && p.Path != "" {
@@ -217,7 +207,7 @@ func namesAt(in *inproc.Inspected, vaddr uint64) []string {
 		return nil
 	}
 	var out []string
-	for _, v := range append(scope.Args(), scope.Locals()...) {
+	for _, v := range slices.Concat(scope.Args(), scope.Locals()) {
 		if v.Loc.Unavailable == "" {
 			out = append(out, v.Name)
 		}

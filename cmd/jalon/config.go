@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -56,9 +57,7 @@ func readSettings() (settings, error) {
 		if err != nil {
 			return nil, err
 		}
-		for k, v := range one {
-			all[k] = v
-		}
+		maps.Copy(all, one)
 	}
 	return all, nil
 }

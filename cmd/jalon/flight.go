@@ -16,10 +16,12 @@ import (
 // triggerEvery is how often the counts of the places of --snapshot-on are looked at: events are in memory meanwhile.
 const triggerEvery = 5 * time.Millisecond
 
-// askedFor receives SIGUSR1 from now on.
+// askedFor receives SIGUSR1 from now on, unless it is ignored: the program inherits that.
 func askedFor() chan os.Signal {
 	asked := make(chan os.Signal, 1)
-	signal.Notify(asked, unix.SIGUSR1)
+	if !signal.Ignored(unix.SIGUSR1) {
+		signal.Notify(asked, unix.SIGUSR1)
+	}
 	return asked
 }
 

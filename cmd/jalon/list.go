@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"path/filepath"
+	"slices"
 	"sort"
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/uprobes"
@@ -114,10 +114,6 @@ func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) i
 	pattern, returns := strings.CutSuffix(pattern, probe.ReturnSuffix)
 	list := in.Info.Functions(pattern)
 	for _, f := range list {
-		where := ""
-		if f.File != "" {
-			where = fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
-		}
 		at := "-"
 		if len(f.Ranges) > 0 {
 			at = fmt.Sprintf("%#x", f.Lo+in.Bias)
@@ -129,7 +125,7 @@ func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) i
 		if f.FromSymbols {
 			notes += "  symbol only"
 		}
-		fmt.Fprintf(w, "  %-40s %-18s %s%s\n", f.Name, at, where, notes)
+		fmt.Fprintf(w, "  %-40s %-18s %s%s\n", f.Name, at, declared(f), notes)
 		switch {
 		case returns && len(f.Ranges) > 0:
 			c.returns(w, in, f)
@@ -138,6 +134,14 @@ func (c *listCmd) functions(w io.Writer, in *inproc.Inspected, pattern string) i
 		}
 	}
 	return len(list)
+}
+
+// declared returns where a function is declared, as FILE:LINE, or "".
+func declared(f *dwarf.Function) string {
+	if f.File == "" {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d", filepath.Base(f.File), f.Line)
 }
 
 // returns lists the returns and tail calls of a function.
@@ -233,14 +237,12 @@ func variables(in *inproc.Inspected, vaddr uint64) []string {
 		return nil
 	}
 	var out []string
-	for _, list := range [][]*debuginfo.Variable{scope.Args(), scope.Locals()} {
-		for _, v := range list {
-			s := format.TypeName(v.Type, false) + " " + v.Name
-			if v.Loc.Unavailable != "" {
-				s = "[" + s + "]"
-			}
-			out = append(out, s)
+	for _, v := range slices.Concat(scope.Args(), scope.Locals()) {
+		s := format.TypeName(v.Type, false) + " " + v.Name
+		if v.Loc.Unavailable != "" {
+			s = "[" + s + "]"
 		}
+		out = append(out, s)
 	}
 	return out
 }

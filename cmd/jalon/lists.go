@@ -18,12 +18,7 @@ type placeLists struct {
 // listsOfPlaces assigns the lists on a command line to its places: a list is for the place before it, and the places before that which
 // have none; one before all places is for all. So "A -c x B -c y" collects x at A, and "A B -c x" at both.
 func listsOfPlaces(app *kong.Application, args []string) (out []placeLists) {
-	known := app.Flags
-	for _, n := range app.Children {
-		if n.Name == args[0] {
-			known = append(known[:len(known):len(known)], n.Flags...)
-		}
-	}
+	known := flagsOf(app, args[0])
 	var all []string
 	last := ""
 	open := 0 // the first place that a list is for

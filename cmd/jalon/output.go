@@ -30,7 +30,7 @@ var programText = sync.OnceValue(func() io.Writer {
 	return format.Plain(bounded.NewPrompt(bounded.Reopen(os.Stdout)))
 })
 
-// firstError is an output that notes its first error, so that those who print need not look at each.
+// firstError is an output that keeps its first error: callers need not check each write.
 type firstError struct {
 	w   io.Writer
 	mu  sync.Mutex

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"os/signal"
-	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -213,12 +212,9 @@ func (c *runCmd) output(fail func()) (io.Writer, func() error, error) {
 	return b, func() error { return errors.Join(b.Flush(), closeFile()) }, nil
 }
 
-// userSignals receives SIGUSR1, unless it is ignored: the program inherits that.
+// userSignals passes on that SIGUSR1 came.
 func userSignals() (<-chan struct{}, func()) {
-	sig, out := make(chan os.Signal, 1), make(chan struct{}, 1)
-	if !signal.Ignored(syscall.SIGUSR1) {
-		signal.Notify(sig, syscall.SIGUSR1)
-	}
+	sig, out := askedFor(), make(chan struct{}, 1)
 	go func() {
 		for range sig {
 			select {

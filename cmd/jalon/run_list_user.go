@@ -30,15 +30,10 @@ func (l *probeList) binaries(target string) []binary {
 		return l.mapped(target)
 	}
 	if strings.Contains(target, "*") {
-		files, _ := filepath.Glob(target) // a bad pattern matches nothing
 		var out []binary
-		for _, f := range files {
-			name := f
-			if strings.HasPrefix(target, "./") { // which Glob leaves out
-				name = "./" + f
-			}
+		for _, f := range glob(target) {
 			if isELF(f) {
-				out = append(out, binary{name, f})
+				out = append(out, binary{f, filepath.Clean(f)})
 			}
 		}
 		return out
@@ -49,6 +44,17 @@ func (l *probeList) binaries(target string) []binary {
 		}
 	}
 	return []binary{{target, target}}
+}
+
+// glob returns the files that match a pattern, written as the pattern is: "./" at its start is kept. A bad pattern matches nothing.
+func glob(pattern string) []string {
+	files, _ := filepath.Glob(pattern)
+	if strings.HasPrefix(pattern, "./") {
+		for i := range files {
+			files[i] = "./" + files[i]
+		}
+	}
+	return files
 }
 
 // isELF reports whether a file begins as programs and libraries do.

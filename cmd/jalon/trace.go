@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -112,8 +111,7 @@ func (c *traceCmd) Run() error {
 		return err
 	}
 	if c.Overwrite {
-		c.wanted = make(chan os.Signal, 1)
-		signal.Notify(c.wanted, unix.SIGUSR1)
+		c.wanted = askedFor()
 	}
 	c.progress = newProgress()
 	opt.Progress = func(what string, done, of int) {

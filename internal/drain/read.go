@@ -73,7 +73,7 @@ func (d *Drain) read(src *Source, cpu int) (state ring.State, size int, err erro
 		if err = d.take(src, cpu); err != nil {
 			return state, size, err
 		}
-		more = more && !d.recorder.Full()
+		more = more && d.recorder != nil && !d.recorder.Full()
 	}
 	if src.wait > 0 && (size > 0 || state == ring.Empty) {
 		src.mem.WaitUntil(cpu, event.TSC()+src.wait)

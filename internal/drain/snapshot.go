@@ -31,7 +31,7 @@ func (d *Drain) Snapshot() error {
 	return d.sink.Flush()
 }
 
-// Snapshotter is a Sink that is told where the events of a snapshot end.
+// Snapshotter is a Sink with a method that is called behind the events of a snapshot.
 type Snapshotter interface{ Snapshot() error }
 
 // overwritten is a ring of which a part is read.

@@ -12,28 +12,8 @@ import (
 
 // TestCounters: counts that fall, or that exceed the possible number of hits, are marked.
 func TestCounters(t *testing.T) {
-	g, err := ring.NewGeometry(2, 8192, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.MemfdCreate("counters", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if err := ring.Prepare(fd, g); err != nil {
-		t.Fatal(err)
-	}
-	s, err := ring.Map(fd, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
-	set := func(cpu int, site uint32, counter int, v uint64) {
-		if _, err := unix.Pwrite(fd, []byte{byte(v), byte(v >> 8), byte(v >> 16), byte(v >> 24), byte(v >> 32), byte(v >> 40), byte(v >> 48), byte(v >> 56)}, int64(fileOffset(g, g.CounterOffset(cpu, site, counter)))); err != nil {
-			t.Fatal(err)
-		}
-	}
+	s, g, write := sharedMemory(t)
+	set := func(cpu int, site uint32, counter int, v uint64) { write(g.CounterOffset(cpu, site, counter), v) }
 	schemas := []*Schema{{SiteID: 0}, {SiteID: 1}, {SiteID: 2}, nil}
 	c := NewCounters(s)
 	set(0, 0, ring.CounterFalse, 100)
@@ -59,33 +39,13 @@ func TestCounters(t *testing.T) {
 // TestDropped: the count of a ring's losses that falls, or exceeds the possible number of hits, stays at its last possible value and is
 // marked.
 func TestDropped(t *testing.T) {
-	g, err := ring.NewGeometry(2, 8192, 4)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fd, err := unix.MemfdCreate("dropped", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer unix.Close(fd)
-	if err := ring.Prepare(fd, g); err != nil {
-		t.Fatal(err)
-	}
-	s, err := ring.Map(fd, g)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer s.Close()
+	s, g, write := sharedMemory(t)
 	c := NewCounters(s)
 	for _, step := range []struct {
 		value, want uint64
 		overwritten bool
 	}{{0, 0, false}, {70, 70, false}, {1 << 62, 70, true}, {80, 80, true}, {3, 80, true}} {
-		var b [8]byte
-		binary.LittleEndian.PutUint64(b[:], step.value)
-		if _, err := unix.Pwrite(fd, b[:], int64(fileOffset(g, g.RingOffset(1)+ring.RingDropped))); err != nil {
-			t.Fatal(err)
-		}
+		write(g.RingOffset(1)+ring.RingDropped, step.value)
 		if n, overwritten := c.Dropped(1); n != step.want || overwritten != step.overwritten {
 			t.Errorf("%d: %d %v, want %d %v", step.value, n, overwritten, step.want, step.overwritten)
 		}
@@ -96,6 +56,33 @@ func TestDropped(t *testing.T) {
 }
 
 // fileOffset returns the offset in the file that is mapped at an offset of the memory.
+// sharedMemory returns new shared memory, and a function that writes a word of it as the traced program can.
+func sharedMemory(t *testing.T) (*ring.Shared, ring.Geometry, func(offset, value uint64)) {
+	t.Helper()
+	g, err := ring.NewGeometry(2, 8192, 4)
+	if err != nil {
+		t.Fatal(err)
+	}
+	fd, err := unix.MemfdCreate("counters", unix.MFD_CLOEXEC|unix.MFD_ALLOW_SEALING)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { unix.Close(fd) })
+	if err := ring.Prepare(fd, g); err != nil {
+		t.Fatal(err)
+	}
+	s, err := ring.Map(fd, g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.Close() })
+	return s, g, func(offset, value uint64) {
+		if _, err := unix.Pwrite(fd, binary.LittleEndian.AppendUint64(nil, value), int64(fileOffset(g, offset))); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func fileOffset(g ring.Geometry, mem uint64) uint64 {
 	for _, m := range g.Maps() {
 		if mem-m.Mem < m.Len {

@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Discard closes a file from Create whose content is not complete, and removes it, so that nobody takes a part of it for the whole: for
-// a link, the file that it names. A file whose name is another's by now is emptied. Pipes, terminals and devices stay: their names are not the caller's.
+// Discard closes a file from Create whose content is not complete, and removes it: a part could be mistaken for the whole. Of
+// a link it removes the file that it names. A file whose name is another's by now is emptied. Pipes, terminals and devices stay: their names are not the caller's.
 func Discard(f *os.File) error {
 	err := discard(f)
 	return errors.Join(err, f.Close())

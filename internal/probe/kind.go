@@ -67,6 +67,9 @@ func kind(k Kind) *Kind {
 	return &k
 }
 
+// KindNamed returns the kind of places that begin with a word and a colon, or nil.
+func KindNamed(word string) *Kind { return byWord[word] }
+
 // Kinds returns all kinds of places: first those of programs, then the others sorted by form.
 func Kinds() []*Kind {
 	list := append([]*Kind(nil), kinds...)

@@ -71,7 +71,7 @@ func (p *signals) merges(t *task, k tick) bool {
 	return true
 }
 
-// addOverrun adds a tick to those that a handler is told of, if it has SA_SIGINFO: else nothing is at info.
+// addOverrun adds a tick to the overrun count in the siginfo of a handler. Without SA_SIGINFO nothing is at info.
 func (p *signals) addOverrun(info uint64, k tick) {
 	var si sys.Siginfo
 	b := si.Bytes()

@@ -75,10 +75,9 @@ func (e *Engine) turn(list []*program, on bool) error {
 	}
 	err := e.loader.mem.shared.Switch(func(yield func(uint32, bool) bool) {
 		for l := range loads {
-			off := func(p *program) bool { return p.off }
 			switch {
 			case l == nil || l.programs[0].first != nil:
-			case !slices.ContainsFunc(l.programs, func(p *program) bool { return !off(p) }):
+			case !slices.ContainsFunc(l.programs, func(p *program) bool { return !p.off }):
 				if !yield(l.programs[0].id, false) {
 					return
 				}
