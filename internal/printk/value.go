@@ -68,21 +68,7 @@ func extend(n uint64, t *ctype.Type) uint64 {
 		}
 		return 0
 	}
-	switch {
-	case t.Size == 1 && t.Signed:
-		return uint64(int8(n))
-	case t.Size == 1:
-		return uint64(uint8(n))
-	case t.Size == 2 && t.Signed:
-		return uint64(int16(n))
-	case t.Size == 2:
-		return uint64(uint16(n))
-	case t.Size == 4 && t.Signed:
-		return uint64(int32(n))
-	case t.Size == 4:
-		return uint64(uint32(n))
-	}
-	return n
+	return ctype.Extend(n, t.Size, t.Signed)
 }
 
 // at returns the object of type t at off in b. It reads a scalar; an array or struct refers to b.

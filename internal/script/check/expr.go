@@ -1,7 +1,6 @@
 package check
 
 import (
-	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/types"
@@ -304,7 +303,7 @@ func (c *expressions) offset(at script.Node, t *types.Type, path []string) (int6
 			return 0, false
 		}
 		t = c.complete(t)
-		f, off, ok := member(t.C, name, 0)
+		f, off, ok := t.C.CMember(name)
 		if !ok {
 			c.fail(at, "%s has no member %q", t, name)
 			return 0, false
@@ -312,24 +311,6 @@ func (c *expressions) offset(at script.Node, t *types.Type, path []string) (int6
 		total, t = total+off/8, fromC(f.Type)
 	}
 	return total, true
-}
-
-// member finds a member of a struct, also in anonymous ones; off is in bits.
-func member(s *ctype.Type, name string, depth int) (f ctype.Field, off int64, ok bool) {
-	for _, f := range s.Fields() {
-		if f.Name == name {
-			return f, f.BitOffset, true
-		}
-	}
-	for _, f := range s.Fields() {
-		inner := f.Type.Strip()
-		if f.Name == "" && (inner.Kind == ctype.Struct || inner.Kind == ctype.Union) && depth < 32 {
-			if g, off, ok := member(inner, name, depth+1); ok {
-				return g, f.BitOffset + off, true
-			}
-		}
-	}
-	return ctype.Field{}, 0, false
 }
 
 func (c *expressions) comptime(x *script.Comptime) *types.Type {

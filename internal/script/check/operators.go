@@ -350,7 +350,7 @@ func (c *operators) field(x *script.Field) *types.Type {
 		c.fail(x, "%s is declared but not defined", t)
 		return types.NoneT
 	}
-	f, _, ok := member(t.C, x.Name, 0)
+	f, _, ok := t.C.CMember(x.Name)
 	if !ok {
 		c.fail(x, "%s has no member %q", t, x.Name)
 		return types.NoneT

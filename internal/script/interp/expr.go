@@ -6,7 +6,6 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
-	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
@@ -330,7 +329,7 @@ func (m *evaluator) field(x *script.Field) val {
 		return v
 	}
 	if t.Kind == types.Struct {
-		if f, off, ok := plan.Member(t.C, x.Name); ok {
+		if f, off, ok := t.C.CMember(x.Name); ok {
 			v, _ := memberOf(m.expr(x.X).s, f, off)
 			return v
 		}

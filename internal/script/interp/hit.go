@@ -333,7 +333,7 @@ func (m *library) allArgs(at script.Expr, _ []script.Expr) val {
 func containerOf(m *library, x script.Expr, args []script.Expr) val {
 	n := m.expr(args[0]).n
 	if name, ok := args[2].(*script.Ident); ok {
-		if _, off, ok := plan.Member(m.typeOf(x).Pointee().C, name.Name); ok {
+		if _, off, ok := m.typeOf(x).Pointee().C.CMember(name.Name); ok {
 			n -= uint64(off / 8)
 		}
 	}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
-	"github.com/jalon-trace/jalon/internal/script/plan"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
 
@@ -138,7 +137,7 @@ func (m *evaluator) located(x script.Expr) (addr uint64, ok bool) {
 		if !ok {
 			return 0, false
 		}
-		f, off, found := plan.Member(t.C, x.Name)
+		f, off, found := t.C.CMember(x.Name)
 		return base + uint64(off/8), found && f.BitSize == 0
 	case *script.Index:
 		t := m.typeOf(x.X)
@@ -195,7 +194,7 @@ func (m *evaluator) memberAt(x *script.Field) (v val, ok bool) {
 	if !ok {
 		return val{}, false
 	}
-	f, off, found := plan.Member(t.C, x.Name)
+	f, off, found := t.C.CMember(x.Name)
 	if !found {
 		return val{}, false
 	}

@@ -5,6 +5,7 @@ import (
 	"math"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/script/printf"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
@@ -30,23 +31,7 @@ func truth(b bool) val {
 }
 
 // fit cuts an integer to a type and extends it to 64 bits.
-func fit(n uint64, t *types.Type) uint64 {
-	switch {
-	case t.Size == 1 && t.Signed:
-		return uint64(int8(n))
-	case t.Size == 1:
-		return uint64(uint8(n))
-	case t.Size == 2 && t.Signed:
-		return uint64(int16(n))
-	case t.Size == 2:
-		return uint64(uint16(n))
-	case t.Size == 4 && t.Signed:
-		return uint64(int32(n))
-	case t.Size == 4:
-		return uint64(uint32(n))
-	}
-	return n
-}
+func fit(n uint64, t *types.Type) uint64 { return ctype.Extend(n, int64(t.Size), t.Signed) }
 
 // convert returns a value of another type. The checker has permitted it.
 func convert(v val, from, to *types.Type) val {

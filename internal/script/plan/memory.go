@@ -73,7 +73,7 @@ func (w *translator) memberPlace(x *script.Field) (place, bool) {
 			}
 		}
 		if t.C != nil {
-			if f, _, ok := member(t.C, x.Name, 0); ok {
+			if f, _, ok := t.C.CMember(x.Name); ok {
 				p.c = f.Type
 			}
 		}
@@ -101,7 +101,7 @@ func (w *translator) inside(p place, t *types.Type, name string, ok bool) (place
 	if p.name != "" {
 		return place{name: p.name + "." + name}, true
 	}
-	f, off, ok := member(w.complete(t), name, 0)
+	f, off, ok := w.complete(t).CMember(name)
 	if !ok {
 		return place{}, false
 	}
@@ -133,28 +133,6 @@ func plus(c string, off int64) string {
 		return c
 	}
 	return fmt.Sprintf("(%s + %dUL)", c, off)
-}
-
-// Member finds a member of a struct, also in anonymous ones; off is in bits.
-func Member(s *ctype.Type, name string) (f ctype.Field, off int64, ok bool) {
-	return member(s, name, 0)
-}
-
-func member(s *ctype.Type, name string, depth int) (f ctype.Field, off int64, ok bool) {
-	for _, f := range s.Fields() {
-		if f.Name == name {
-			return f, f.BitOffset, true
-		}
-	}
-	for _, f := range s.Fields() {
-		inner := f.Type.Strip()
-		if f.Name == "" && (inner.Kind == ctype.Struct || inner.Kind == ctype.Union) && depth < 32 {
-			if g, off, ok := member(inner, name, depth+1); ok {
-				return g, f.BitOffset + off, true
-			}
-		}
-	}
-	return ctype.Field{}, 0, false
 }
 
 func (w *translator) elementPlace(x *script.Index) (place, bool) {

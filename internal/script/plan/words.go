@@ -148,7 +148,7 @@ func (w *translator) container(x script.Expr, _ string, args []script.Expr) (str
 	if !ok || t.Kind != types.Pointer {
 		return "", false
 	}
-	_, off, found := member(t.Pointee().C, name.Name, 0)
+	_, off, found := t.Pointee().C.CMember(name.Name)
 	c, ok := w.value(args[0])
 	return fmt.Sprintf("(%s - %dUL)", c, off/8), ok && found
 }
