@@ -10,11 +10,12 @@ import (
 )
 
 // TestEscapes: handlers of signals that interrupt hits leave by siglongjmp. The records of these hits are never
-// completed; those behind them in the ring are shown while the program runs on.
+// completed; those behind them in the ring are shown while the program runs on. The buffer holds all records of the program: it does not
+// matter when jalon reads them.
 func TestEscapes(t *testing.T) {
 	prog := compile(t, "gcc", "escapes.c", "-g", "-O2", "-pthread")
 	for _, more := range [][]string{nil, {"--clock", "none"}} {
-		args := append([]string{"trace", "--buffer", "64M", "uprobe:" + prog + ":often", "uprobe:" + prog + ":afterwards", "-c", "*(char *)&big@1000"}, more...)
+		args := append([]string{"trace", "--buffer", "128M", "uprobe:" + prog + ":often", "uprobe:" + prog + ":afterwards", "-c", "*(char *)&big@1000"}, more...)
 		p := testkit.StartTold(t, exec.Command(jalonBin, append(args, "--", prog)...))
 		p.AwaitOut("afterwards")
 		p.Send("go")
