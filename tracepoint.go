@@ -22,6 +22,8 @@ type Tracepoint struct {
 	Pass int
 	// Disabled tracepoints are armed, but count and record nothing until they are enabled.
 	Disabled bool
+	// Optional: if the place is not found, or cannot be traced, that is a warning.
+	Optional bool
 
 	parsed *tracepoint.Tracepoint // as read from a file, with positions in it
 }
@@ -118,6 +120,7 @@ func parse(list []Tracepoint) (tps []*tracepoint.Tracepoint, err error) {
 			continue
 		}
 		tp.Number, tp.Pass, tp.Disabled = i+1, t.Pass, t.Disabled
+		tp.Optional = tp.Optional || t.Optional
 		tps = append(tps, &tp)
 	}
 	if len(bad) > 0 {

@@ -111,8 +111,9 @@ var packages = []struct{ path, imports string }{
 	{"drain", "event ring"},
 
 	// Recorded traces: their format, and writing them.
-	{"ctf", "ctype debuginfo event ring"},
-	{"record", "ctf debuginfo debuginfo/elf drain event procdir"},
+	{"lttng", ""},
+	{"ctf", "ctype debuginfo event lttng ring"},
+	{"record", "ctf ctype debuginfo debuginfo/elf drain event procdir"},
 
 	// Values as text, independent of engines.
 	{"callargs", ""},
@@ -137,7 +138,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "aggregate sema bounded ctf ctype drain event format lang record session tracepoint"},
-	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script manual probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
+	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script lttng manual probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening

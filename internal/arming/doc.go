@@ -8,6 +8,7 @@ package arming
 
 import (
 	"errors"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -30,4 +31,13 @@ var ErrInterrupted = errors.New("interrupted")
 // session.
 func IsEnd(err error) bool {
 	return errors.Is(err, process.ErrGone) || errors.Is(err, engine.ErrReplaced) || errors.Is(err, ErrInterrupted)
+}
+
+// optional reports whether a tracepoint may do without a site, and warns that it has none.
+func (c *Config) optional(tp *Tracked, err error) bool {
+	if tp.Optional {
+		first, _, _ := strings.Cut(err.Error(), "\n")
+		c.Warn(strings.TrimPrefix(first, "error: ") + "; it is left out")
+	}
+	return tp.Optional
 }

@@ -92,14 +92,15 @@ func (a *Process) armAll() (pending int, err error) {
 		if tp.pending = nil; !found {
 			tp.pending = perr
 			pending++
-			if !a.armed && !a.Pending {
+			if !a.armed && !a.Pending && !a.optional(tp, perr) {
 				bad.add(tp, tp.pending)
 			}
 			continue
 		}
 		if perr != nil {
-			tp.refused = true
-			bad.add(tp, perr)
+			if tp.refused = true; !a.optional(tp, perr) {
+				bad.add(tp, perr)
+			}
 			continue
 		}
 		fresh = append(fresh, list...)
@@ -169,7 +170,7 @@ func (a *Process) unresolvable(good []*engine.Program, skip skipped) error {
 	}
 	var bad lang.Diagnostics
 	for _, tp := range a.Tracepoints {
-		if l := skip[tp]; l != nil && len(tp.programs) == 0 && !has[tp] {
+		if l := skip[tp]; l != nil && len(tp.programs) == 0 && !has[tp] && !tp.Optional {
 			bad = tracepoint.Append(bad, l.First)
 		}
 	}
@@ -183,8 +184,9 @@ func (a *Process) reportSkipped(skip skipped) error {
 		switch l := skip[tp]; {
 		case l == nil:
 		case len(tp.programs) == 0:
-			tp.refused = true
-			bad = tracepoint.Append(bad, l.First)
+			if tp.refused = true; !a.optional(tp, l.First) {
+				bad = tracepoint.Append(bad, l.First)
+			}
 		default:
 			a.Warn(tp.Place.Text + ": " + l.Text(l.N+len(tp.programs)))
 		}

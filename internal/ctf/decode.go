@@ -91,6 +91,9 @@ func (s *step) decode(in *input, rec, numbers []byte) {
 	if s.status >= 0 {
 		rec[s.status] = byte(tag)
 	}
+	if s.flat && tag != event.OK && tag != event.Truncated {
+		in.take(s.empty())
+	}
 	flags := uint32(0)
 	switch tag {
 	case event.Unreadable:

@@ -16,5 +16,5 @@
 // larger ids, and times that differ by more, take 16 or 14 bytes. All times are nanoseconds of CLOCK_MONOTONIC, of which the offset to
 // the wall clock is in the metadata. Everything is little-endian and packed: fields are aligned to bytes.
 //
-// Import rule: ctf imports ctype, debuginfo, event and ring only.
+// Import rule: ctf imports ctype, debuginfo, event, lttng and ring only.
 package ctf

@@ -59,6 +59,9 @@ func (s *step) encode(dst, rec []byte, schema *event.Schema, stacks Interner) []
 		tag = event.Unsupported // the program wrote to the ring
 	}
 	dst = append(dst, byte(tag))
+	if s.flat && tag != event.OK && tag != event.Truncated {
+		dst = append(dst, make([]byte, s.empty())...)
+	}
 	switch tag {
 	case event.Unreadable:
 		return append(dst, rec[s.at:s.at+8]...)
@@ -86,6 +89,17 @@ func (s *step) encode(dst, rec []byte, schema *event.Schema, stacks Interner) []
 		dst = binary.LittleEndian.AppendUint32(dst, n)
 	}
 	return dst
+}
+
+// empty is the size of a value that is there without being one.
+func (s *step) empty() (n int) {
+	if s.kind == stepText {
+		return 1
+	}
+	for _, m := range s.moves {
+		n += m.n
+	}
+	return n
 }
 
 // counted returns the bytes in a Counted slot, which the program can have written.

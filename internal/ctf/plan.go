@@ -34,6 +34,7 @@ type step struct {
 	elem   int          // bytes of an element of a sequence
 	field  *event.Field // of a stack
 	stack  int          // which of the stacks of the schema
+	flat   bool         // the value is there, zeros or an empty text, whatever the status is; behind it comes the address that could not be read
 }
 
 type stepKind uint8
@@ -133,7 +134,8 @@ func (p *plan) field(f *event.Field) {
 	if f.Kind == event.Header {
 		return
 	}
-	name := p.names.unique(f.Name)
+	viewed := fieldName(p.schema, f)
+	name := p.names.unique(viewed)
 	tag := "_" + name + "_status"
 	if f.Static != event.OK {
 		p.row("enum : uint8_t { %s } %s;", tags, tag)
@@ -142,7 +144,7 @@ func (p *plan) field(f *event.Field) {
 	}
 	switch f.Kind {
 	case event.Fixed:
-		p.fixed(f, name, tag)
+		p.fixed(f, viewed, name, tag)
 	case event.Counted:
 		p.counted(f, name, tag)
 	case event.SData:
@@ -177,20 +179,21 @@ func registers() typed {
 	return typed{spec: "struct { " + strings.Join(rows, " ") + " }", moves: oneMove(0, registersSize), size: registersSize}
 }
 
-func (p *plan) fixed(f *event.Field, name, tag string) {
+// fixed adds a value of a fixed size; viewed is its name before names are made unique.
+func (p *plan) fixed(f *event.Field, viewed, name, tag string) {
 	x := rawBytes(0, f.Size)
 	if f.Type != nil && len(f.Gaps) == 0 && f.Type.Strip().Size == int64(f.Size) {
 		x = describe(f.Type, f.Size, true)
 	}
 	p.tagged(f, x, name, tag)
 	if f.StrSize > 0 {
-		p.text(f.StrOffset, f.StrSize, f.StrStatusOffset, f.Type, p.names.unique(f.Name+" string"))
+		p.text(f.StrOffset, f.StrSize, f.StrStatusOffset, f.Type, p.names.unique(viewed+" string"))
 	}
 	if f.AddrOffset > 0 {
 		p.row("%s %s;", integer(64, false, "base = hex; "), p.names.unique(f.Name+" address"))
 		p.add(step{kind: stepMoves, moves: oneMove(f.AddrOffset, 8)})
 	}
-	p.bases(f.Bases, f.Name, maxDepth)
+	p.bases(f.Bases, viewed, maxDepth)
 }
 
 // bases adds the slots of virtual bases as bytes.
@@ -221,9 +224,27 @@ func (p *plan) tagged(f *event.Field, x typed, name, tag string) {
 		p.add(step{kind: stepMoves, moves: moves})
 		return
 	}
+	p.value(tag, x.spec, x.dims, name)
+	p.add(step{kind: stepTagged, at: f.Offset, size: f.Size, status: f.StatusOffset, moves: moves, flat: p.schema.Flat})
+}
+
+// value declares a value that can fail.
+func (p *plan) value(tag, spec, dims, name string) {
 	p.row("enum : uint8_t { %s } %s;", tags, tag)
-	p.variant(tag, x.spec, x.dims, name)
-	p.add(step{kind: stepTagged, at: f.Offset, size: f.Size, status: f.StatusOffset, moves: moves})
+	if !p.schema.Flat {
+		p.variant(tag, spec, dims, name)
+		return
+	}
+	p.row("%s %s%s;", spec, name, dims)
+	list := make([]string, 0, len(tagNames))
+	for s, state := range tagNames {
+		spec := "struct { }"
+		if event.Status(s) == event.Unreadable {
+			spec = integer(64, false, "base = hex; ")
+		}
+		list = append(list, fmt.Sprintf("%s %s;", spec, state))
+	}
+	p.row("variant <%s> { %s } _%s_fault;", tag, strings.Join(list, " "), name)
 }
 
 // variant declares a value that is there if the status is ok or truncated.
@@ -292,9 +313,8 @@ func (p *plan) textAs(at, size, status int, t *ctype.Type, name, tag string) {
 			return
 		}
 	}
-	p.row("enum : uint8_t { %s } %s;", tags, tag)
-	p.variant(tag, "string { encoding = UTF8; }", "", name)
-	p.add(step{kind: stepText, at: at, size: size, status: status})
+	p.value(tag, "string { encoding = UTF8; }", "", name)
+	p.add(step{kind: stepText, at: at, size: size, status: status, flat: p.schema.Flat})
 }
 
 // check reports whether all parts of a plan are in the records: a schema of a file can have any numbers.

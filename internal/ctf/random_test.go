@@ -75,7 +75,7 @@ func randomType(rnd *rand.Rand, depth int) *ctype.Type {
 
 // randomSchema makes a schema with fields of all kinds.
 func randomSchema(rnd *rand.Rand, id uint32, kernel bool) *event.Schema {
-	s := &event.Schema{SiteID: id, Place: fmt.Sprintf("file \"%d\".c:%d", id, rnd.IntN(100)), Kernel: kernel}
+	s := &event.Schema{SiteID: id, Place: fmt.Sprintf("file \"%d\".c:%d", id, rnd.IntN(100)), Kernel: kernel, Flat: rnd.IntN(3) == 0}
 	at := ring.RecHeader
 	room := func(n int) int {
 		off := at

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lttng"
 )
 
 // Info is what the metadata says about a trace.
@@ -143,10 +144,24 @@ func eventText(c Class, s *event.Schema) (string, error) {
 
 // eventName is what viewers call the events of a site: the place, but LTTng's names for tracepoints of the kernel.
 func eventName(s *event.Schema) string {
-	if rest, ok := strings.CutPrefix(s.Place, "tracepoint:"); ok {
-		if _, name, ok := strings.Cut(rest, ":"); ok && name != "" {
-			return name
-		}
+	if system, name := marker(s); name != "" {
+		return lttng.EventName(system, name)
 	}
 	return s.Place
+}
+
+// fieldName is what viewers call a field: the expression, but LTTng's names at tracepoints of the kernel.
+func fieldName(s *event.Schema, f *event.Field) string {
+	if system, name := marker(s); name != "" {
+		return lttng.FieldName(system, name, f.Name)
+	}
+	return f.Name
+}
+
+// marker is the static tracepoint of the kernel at which a site is; "" if it is none.
+func marker(s *event.Schema) (system, name string) {
+	if rest, ok := strings.CutPrefix(s.Place, "tracepoint:"); ok {
+		system, name, _ = strings.Cut(rest, ":")
+	}
+	return system, name
 }

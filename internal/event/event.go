@@ -74,7 +74,7 @@ type Field struct {
 	// have no recorded elements are shown by their address.
 	AddrOffset int
 	// Gaps are the parts of a Fixed value that have no value at this site, in order. Their bytes in the
-	// record mean nothing.
+	// record mean nothing. Reason, if not empty, is why; otherwise they are optimised out.
 	Gaps []Gap
 	// Bases are the virtual bases of a Fixed value and of its parts, in the order in which they are shown.
 	Bases []VirtualBase
@@ -126,4 +126,7 @@ type Schema struct {
 	CommOffset int
 	// TextArrays means that arrays of characters contain text up to the first NUL, as in the kernel.
 	TextArrays bool
+	// Flat: in a recording, values that can fail are there in any case, beside their status, as zeros or empty texts: viewers that know
+	// LTTng's events do not look into variants.
+	Flat bool
 }

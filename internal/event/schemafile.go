@@ -24,6 +24,8 @@ const (
 	// fileVersion is increased if older readers would misread a file. Members that they may ignore can be
 	// added without increasing it.
 	fileVersion = 1
+	// flatVersion is that of files with flat schemas.
+	flatVersion = 2
 )
 
 // Limits of Decode and Encode.
@@ -57,6 +59,7 @@ type schemaJSON struct {
 	Kernel     bool        `json:"kernel,omitempty"`
 	Comm       int         `json:"comm,omitempty"`
 	TextArrays bool        `json:"text_arrays,omitempty"`
+	Flat       bool        `json:"flat,omitempty"`
 	Elapsed    []Elapsed   `json:"elapsed,omitempty"`
 	Fields     []fieldJSON `json:"fields,omitempty"`
 }
@@ -181,6 +184,9 @@ func (f *File) Encode(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("the schema of %s: %w", s.Place, err)
 		}
+		if s.Flat {
+			e.file.Version = flatVersion
+		}
 		e.file.Schemas = append(e.file.Schemas, x)
 	}
 	var err error
@@ -205,8 +211,8 @@ func Decode(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("the schemas cannot be read: %w", err)
 	case x.Format != fileFormat:
 		return nil, errors.New("this is not a schema file of jalon")
-	case x.Version != fileVersion:
-		return nil, fmt.Errorf("the schemas have version %d; this jalon reads version %d", x.Version, fileVersion)
+	case x.Version != fileVersion && x.Version != flatVersion:
+		return nil, fmt.Errorf("the schemas have version %d; this jalon reads versions %d and %d", x.Version, fileVersion, flatVersion)
 	case len(x.Types) > maxTypes || len(x.Schemas) > maxSchemas || len(x.Texts) > maxSchemas:
 		return nil, errors.New("the schemas have too many types or sites")
 	}
@@ -241,7 +247,7 @@ type encoder struct {
 func (e *encoder) schema(s *Schema) (schemaJSON, error) {
 	x := schemaJSON{
 		Site: s.SiteID, Place: text(s.Place), Function: text(s.Function), File: text(s.File), Line: s.Line, PC: s.PC,
-		Size: s.RecordSize, Short: s.ShortSize, Stack: s.StackNumber, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays,
+		Size: s.RecordSize, Short: s.ShortSize, Stack: s.StackNumber, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays, Flat: s.Flat,
 		Elapsed: s.Elapsed,
 	}
 	for i := range s.Fields {
@@ -295,7 +301,7 @@ func (d *decoder) typeTable(list []typeJSON) (err error) {
 func (d *decoder) schema(x *schemaJSON) (*Schema, error) {
 	s := &Schema{
 		SiteID: x.Site, Place: string(x.Place), Function: string(x.Function), File: string(x.File), Line: x.Line, PC: x.PC,
-		RecordSize: x.Size, ShortSize: x.Short, StackNumber: x.Stack, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays,
+		RecordSize: x.Size, ShortSize: x.Short, StackNumber: x.Stack, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays, Flat: x.Flat,
 		Elapsed: x.Elapsed,
 	}
 	if !inRecord(x.Size) || !inRecord(x.Short) || !inRecord(x.Stack) || !inRecord(x.Comm) || len(x.Fields) > maxFields {
