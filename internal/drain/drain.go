@@ -55,6 +55,7 @@ type Drain struct {
 	waiter Waiter // the sink, if it is a Waiter
 	// recorder is the sink, if it is a Recorder: then nothing waits in the merger.
 	recorder Recorder
+	live     *live  // nil: the recorder's events are not shown
 	Max      uint64 // events to show; 0 = all
 	sources  []*Source
 
@@ -106,6 +107,9 @@ func New(clock *event.Clock, sink Sink) *Drain {
 	d.merger.Limit = event.MaxWaiting / 2
 	d.waiter, _ = sink.(Waiter)
 	d.recorder, _ = sink.(Recorder)
+	if to, ok := sink.(Shower); ok {
+		d.live = newLive(to, d.merger)
+	}
 	return d
 }
 
@@ -129,10 +133,12 @@ func (d *Drain) Add(mem *ring.Shared, kernel bool, dec event.Decoder) *Source {
 		src.first += s.reader.Rings()
 	}
 	d.sources = append(d.sources, src)
-	d.merger.Grow(src.reader.Rings())
-	if kernel && d.merger.Key == nil {
-		_ = d.clock.Refresh() // the next poll returns the error again
-		d.merger.Rekey(d.key, uint64(event.Slack), uint64(event.Hold))
+	for _, m := range d.mergers() {
+		m.Grow(src.reader.Rings())
+		if kernel && m.Key == nil {
+			_ = d.clock.Refresh() // the next poll returns the error again
+			m.Rekey(d.key, uint64(event.Slack), uint64(event.Hold))
+		}
 	}
 	return src
 }
@@ -202,6 +208,7 @@ func (d *Drain) Poll() (more bool, err error) {
 		}
 		return more, nil
 	}
+	more = d.showLive() || more
 	end := time.Now().Add(showTurn)
 	d.late = func() bool { return time.Now().After(end) }
 	defer func() { d.late = nil }()

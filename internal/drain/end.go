@@ -12,6 +12,7 @@ func (d *Drain) Finish(late func() bool) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	err := d.finish(late)
+	d.finishLive()
 	if d.waiter != nil {
 		unwritten, werr := d.waiter.Finish(late)
 		d.unshown += unwritten
@@ -86,6 +87,9 @@ func (d *Drain) Settle() error {
 	defer d.mu.Unlock()
 	if err := d.merger.Flush(d.show); err != nil {
 		return err
+	}
+	if d.live != nil {
+		d.live.flush(d.live.merger.Flush(d.showOne))
 	}
 	return d.sink.Flush()
 }

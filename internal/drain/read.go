@@ -51,7 +51,9 @@ func (d *Drain) readAll() (more bool, err error) {
 		if err != nil {
 			return more, err
 		}
-		d.merger.Looked(n, state, now)
+		for _, m := range d.mergers() {
+			m.Looked(n, state, now)
+		}
 		more = more || size > src.mem.RingSize()/8
 	}
 	return more, nil
@@ -115,6 +117,9 @@ func (d *Drain) take(src *Source, cpu int) error {
 		if d.merger.Key != nil {
 			d.merger.Possible = event.Span{From: uint64(d.clock.Mono(src.decoder.Possible.From)), To: uint64(d.clock.Mono(now + slack))}
 		}
+	}
+	if d.live != nil {
+		d.live.take(src.first+cpu, d.buf, d.merger.Possible)
 	}
 	if d.recorder != nil {
 		return d.record(src, cpu)
