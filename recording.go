@@ -1,8 +1,11 @@
 package jalon
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
@@ -23,6 +26,18 @@ type RecordOptions struct {
 	// Compress: parts that are complete are compressed (zstd). This package reads them, other viewers of CTF do not.
 	Compress bool
 
+	// LTTng: viewers made for LTTng's traces of the kernel, such as Trace Compass, take this one for such a trace. Static tracepoints of the
+	// kernel have LTTng's names in viewers in any case; for their fields see the sets of jalon record.
+	LTTng bool
+
+	// Live, if not nil, is given the events too, in the order of time. Recording does not wait for it: events that come faster than it
+	// can take them are counted in RecordStatus.Unshown. Not with Flight.
+	Live Output
+	// Redact has the fields and texts that must not reach the disk, nor Live. /REGEXP/ replaces what matches in texts (strings, names of
+	// threads, paths, command lines) by stars; anything else is the name of a field, of a member, or a pattern of such names (pass*), of
+	// which there are no values.
+	Redact []string
+
 	// Version, Command, Pid and Args describe the recording in the trace.
 	Version       string
 	Command, Args []string
@@ -38,19 +53,33 @@ type RecordOptions struct {
 type Recording struct {
 	dir string
 	r   *record.Recorder
+	one sync.Mutex // a snapshot at a time
+
+	live    Output
+	redact  *record.Redactor
+	warn    func(string)
+	unshown atomic.Uint64
 }
 
 // Record makes the directory of a trace, with mode 0700. It fails if there is something of that name. The caller calls Finish when the
 // trace is over, or Discard if it has not begun.
 func Record(dir string, opt RecordOptions) (*Recording, error) {
+	red, err := record.NewRedactor(opt.Redact)
+	if err != nil {
+		return nil, err
+	}
+	if opt.Live != nil && opt.Flight {
+		return nil, errors.New("a flight recorder has no live output: its events stay in memory")
+	}
 	r, err := record.Create(record.Options{
-		Dir: dir, Version: opt.Version, Command: opt.Command, Args: opt.Args, Pid: opt.Pid,
-		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Flight: opt.Flight, Warn: opt.Warn,
+		Redact: red,
+		Dir:    dir, Version: opt.Version, Command: opt.Command, Args: opt.Args, Pid: opt.Pid,
+		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Flight: opt.Flight, LTTng: opt.LTTng, Warn: opt.Warn,
 	})
 	if err != nil {
 		return nil, err
 	}
-	return &Recording{dir, r}, nil
+	return &Recording{dir: dir, r: r, live: opt.Live, redact: red, warn: opt.Warn}, nil
 }
 
 // Dir is the directory of the trace.
@@ -58,7 +87,30 @@ func (r *Recording) Dir() string { return r.dir }
 
 func (r *Recording) sink(s *session.Session) drain.Sink {
 	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Pid: s.Pid(), Unwind: s.Unwind, Sites: s.Sites})
-	return r.r
+	if r.live == nil {
+		return r.r
+	}
+	return &shown{r.r, r, record.Shown(r.live.sink(s), r.redact)}
+}
+
+// shown is a recording whose events are shown: a drain.Shower.
+type shown struct {
+	*record.Recorder
+	r    *Recording
+	sink drain.Sink
+}
+
+// Show implements drain.Shower.
+func (s *shown) Show() drain.Sink { return s.sink }
+
+// Unshown implements drain.Shower.
+func (s *shown) Unshown(n uint64) { s.r.unshown.Add(n) }
+
+// Ended implements drain.Shower.
+func (s *shown) Ended(why error) {
+	if s.r.warn != nil {
+		s.r.warn(fmt.Sprintf("events are not printed any more: %v; they are recorded", why))
+	}
 }
 
 // RecordStatus is how far a recording is.
@@ -67,17 +119,37 @@ type RecordStatus struct {
 	Overwritten  bool // the program has overwritten counts of losses: there may be more
 	Bytes        int64
 	Parts        int
+	Unshown      uint64 // events that are recorded and that RecordOptions.Live was not given
 }
 
 // Status returns how far the recording is. Any goroutine may call it.
 func (r *Recording) Status() RecordStatus {
 	st := r.r.Status()
-	return RecordStatus{Events: st.Events, Lost: st.Lost, Overwritten: st.Overwritten, Bytes: st.Bytes, Parts: st.Chunks}
+	return RecordStatus{Events: st.Events, Lost: st.Lost, Overwritten: st.Overwritten, Bytes: st.Bytes, Parts: st.Chunks, Unshown: r.unshown.Load()}
 }
 
 // DumpState writes the present state to the trace: processes, threads, and of the traced process mappings and open files. The state at the
 // beginning is in each trace. Any goroutine may call it.
 func (r *Recording) DumpState() { r.r.DumpState() }
+
+// Part is a part of a recording that is complete.
+type Part struct {
+	Dir    string
+	Events uint64
+	Bytes  int64 // before compression
+}
+
+// Snapshot has a flight recorder write the events that are in the rings, and that no snapshot has written before, as a part, and waits
+// until it is written. t is the recording's trace. Any goroutine may call it.
+func (r *Recording) Snapshot(ctx context.Context, t *Trace) (Part, error) {
+	r.one.Lock() // the part that ends last is this one's
+	defer r.one.Unlock()
+	if err := t.Snapshot(ctx); err != nil {
+		return Part{}, err
+	}
+	p, err := r.r.LastPart(ctx)
+	return Part(p), err
+}
 
 // Discard removes the directory of a recording whose trace has not begun.
 func (r *Recording) Discard() { r.r.Discard() }

@@ -249,3 +249,15 @@ func (candidates) Processes() []completion.Candidate {
 	}
 	return out
 }
+
+// Recordings implements completion.Source.
+func (candidates) Recordings() []completion.Candidate {
+	list, _ := recordings()
+	var out []completion.Candidate
+	for _, r := range list {
+		if r.Flight {
+			out = append(out, completion.Candidate{Text: filepath.Base(r.Dir), Help: fmt.Sprintf("process %d %s", r.Pid, r.Program)})
+		}
+	}
+	return out
+}

@@ -54,7 +54,7 @@ func (c *recordCmd) requests(t *traceCmd, trace *jalon.Trace, rec *jalon.Recordi
 				}
 				last = n
 			}
-			if err := trace.Snapshot(context.Background()); err != nil {
+			if _, err := rec.Snapshot(context.Background(), trace); err != nil {
 				t.warn(fmt.Sprintf("no snapshot: %v", err))
 			}
 		}

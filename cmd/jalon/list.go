@@ -22,6 +22,7 @@ type listCmd struct {
 	Vmlinux string   `help:"Places of the kernel: file with the kernel's debug information"`
 	Pid     int      `short:"p" help:"List the files mapped into a running process"`
 	Kinds   bool     `help:"List the kinds of places: notation, meaning, and names for expressions"`
+	Set     bool     `help:"List the sets of places of jalon record --set, or of those that are named: the places, LTTng's names for them and their fields"`
 	Tactics bool     `help:"Show the tactic for each site, and why no better one is possible"`
 	Debug   []string `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`
 
@@ -35,6 +36,9 @@ func (c *listCmd) Run() error {
 	defer w.Flush()
 	if c.Kinds {
 		return listKinds(w)
+	}
+	if c.Set {
+		return listSets(w, c.Args)
 	}
 	if c.Pid != 0 {
 		mods, err := inproc.InspectProcess(c.Pid, opt)

@@ -19,6 +19,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/export"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lttng"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -32,6 +33,7 @@ type cli struct {
 	Trace      traceCmd      `cmd:"" help:"Trace a program: PLACE [if COND] ... [-- PROGRAM ARGS]"`
 	Run        runCmd        `cmd:"" help:"Run a script in bpftrace's language (--dry-run only checks it)"`
 	Record     recordCmd     `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
+	Snapshot   snapshotCmd   `cmd:"" help:"Have a running jalon record --flight write its newest events: [DIR|PID]"`
 	Report     reportCmd     `cmd:"" help:"Print a recorded trace: events, counts, histograms, latencies, stacks"`
 	Export     exportCmd     `cmd:"" help:"Write a recorded trace for other viewers: Perfetto, Chrome, pprof, flame graphs"`
 	List       listCmd       `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
@@ -229,6 +231,6 @@ func helpVars() kong.Vars {
 	return kong.Vars{
 		"builtins": sema.Help(), "places": probe.Help(),
 		"control": requests, "formats": formats, "format": format.Outputs()[0].Name, "formatHelp": help,
-		"exports": exports, "exportsHelp": exportsHelp,
+		"sets": strings.Join(lttng.Names(), ","), "exports": exports, "exportsHelp": exportsHelp,
 	}
 }

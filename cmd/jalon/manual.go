@@ -29,5 +29,7 @@ var examples = []manual.Example{
 	{Purpose: "A histogram, computed at the hits", Command: "jalon trace handle --hist req->len --by req->type -- ./srv"},
 	{Purpose: "A static tracepoint of the kernel", Command: "jalon trace 'tracepoint:sched:sched_switch if (next->prio < 100)' -c 'prev->comm, next->comm'"},
 	{Purpose: "A script in bpftrace's language", Command: "jalon run -e 'tracepoint:syscalls:sys_enter_openat { @[comm] = count(); }'"},
+	{Purpose: "The newest events of a running program, when they are wanted", Command: "jalon record -o run2 --flight 16M handle -p 4242 & jalon snapshot run2"},
+	{Purpose: "What all threads of the system do, for Trace Compass", Command: "jalon record -o run3 --set core,syscalls -d 10s"},
 	{Purpose: "A trace on disk, and what is in it", Command: "jalon record -o run1 handle -c req->len -- ./srv; jalon report run1 --where 'req->len > 100'"},
 }

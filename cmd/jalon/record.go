@@ -4,10 +4,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strings"
 	"sync"
 	"time"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/bounded"
 )
 
 // recordCmd records a trace: as traceCmd, but the events go to a directory.
@@ -19,7 +23,11 @@ type recordCmd struct {
 	Keep         int           `help:"Keep this number of parts: the oldest are removed, also when the disk is full"`
 	Compress     bool          `help:"Compress the parts that are complete (zstd); jalon reads them, other viewers do not"`
 
-	Flight     string   `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 32M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
+	Flight string   `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 32M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
+	Redact []string `sep:"none" placeholder:"FIELD|/REGEXP/" help:"Take something out before it reaches the disk: values of fields and members of this name (pass*, req->key), or what matches in texts: strings, names of threads, paths, command lines"`
+	Live   bool     `help:"Print the events while they are recorded, in the order of time, as jalon trace does. Recording does not wait for it: what comes too fast is recorded only, and counted"`
+	Set    []string `enum:"${sets}" placeholder:"SET,..." help:"Record sets of places, in addition to those that are named: ${sets}; kernel events have LTTng's names and fields for viewers. 'jalon list --set' prints what is in them"`
+
 	SnapshotOn []string `name:"snapshot-on" sep:"none" placeholder:"'PLACE if COND'" help:"With --flight: write the newest events when this place is hit and the condition holds"`
 
 	program []string
@@ -39,6 +47,8 @@ func (c *recordCmd) Run() error {
 	}
 	flight := c.Flight != "" || c.OnFull == "overwrite"
 	switch {
+	case c.Live && flight:
+		return usageError("--live prints what is recorded; a flight recorder keeps its events in memory")
 	case len(c.SnapshotOn) > 0 && !flight:
 		return usageError("--snapshot-on needs --flight SIZE")
 	case c.Flight != "" && c.OnFull == "drop":
@@ -51,7 +61,7 @@ func (c *recordCmd) Run() error {
 		return usageError("with --flight each snapshot is a part: not --size or --rotate too")
 	}
 	t.tracingFlags = c.tracingFlags
-	tps, err := t.tracepoints()
+	tps, err := c.tracepoints(t)
 	if err != nil {
 		return err
 	}
@@ -86,6 +96,11 @@ func (c *recordCmd) Run() error {
 	defer end.stop()
 	end.passed, opt.OnArmed = t.remind, end.armed.Store
 	asked := askedFor()
+	server, err := listenForSnapshots()
+	if err != nil && flight {
+		t.warn(fmt.Sprintf("jalon snapshot will not find this recording: %v; SIGUSR1 takes a snapshot", err))
+	}
+	defer server.close()
 	trace, err := jalon.Start(end.ctx, t.target(), opt)
 	t.progress.wipe()
 	if err != nil {
@@ -93,8 +108,22 @@ func (c *recordCmd) Run() error {
 		return err
 	}
 	boundMemory()
+	if server != nil {
+		server.serve(trace, rec, c.program, c.Pid, flight)
+	}
 	defer c.requests(t, trace, rec, asked, flight, triggers)()
 	return c.follow(t, trace, rec)
+}
+
+// tracepoints are those of the command line and those of sets.
+func (c *recordCmd) tracepoints(t *traceCmd) (tps []jalon.Tracepoint, err error) {
+	if len(c.Places)+len(c.File) > 0 || len(c.Set) == 0 {
+		if tps, err = t.tracepoints(); err != nil {
+			return nil, err
+		}
+	}
+	more, err := setPlaces(c.Set, t.warn)
+	return append(tps, more...), err
 }
 
 // follow waits for the end of a recording and prints its result.
@@ -118,6 +147,9 @@ func (c *recordCmd) follow(t *traceCmd, trace *jalon.Trace, rec *jalon.Recording
 	if !c.Quiet && !c.JSONSum {
 		st := rec.Status()
 		fmt.Fprintf(stderr, "jalon: %s: %d events, %s%s\n", rec.Dir(), st.Events, bytesText(st.Bytes), lossText(&st))
+		if st.Unshown > 0 {
+			fmt.Fprintf(stderr, "jalon: %d events came too fast to be printed; they are recorded\n", st.Unshown)
+		}
 	}
 	return err
 }
@@ -127,7 +159,10 @@ func (c *recordCmd) recording(t *traceCmd, flight bool) (*jalon.Recording, error
 	if dir == "" {
 		dir = "jalon-" + time.Now().Format("20060102-150405")
 	}
-	opt := jalon.RecordOptions{Flight: flight, Rotate: c.Rotate, Keep: c.Keep, Compress: c.Compress, Version: version, Command: c.program, Pid: c.Pid, Args: os.Args[1:], Warn: t.warn}
+	opt := jalon.RecordOptions{Flight: flight, Rotate: c.Rotate, Keep: c.Keep, Compress: c.Compress, Version: version, Command: c.program, Pid: c.Pid, Args: os.Args[1:], LTTng: ofKernel(c.Set), Redact: c.Redact, Warn: t.warn}
+	if c.Live {
+		opt.Live = jalon.Text(bounded.Reopen(os.Stdout), jalon.TextOptions{Elements: c.Elements, Colour: coloured("auto", isTerminal(os.Stdout))})
+	}
 	if c.Size != "" {
 		n, err := parseSize(c.Size)
 		if err != nil {
@@ -142,6 +177,9 @@ func (c *recordCmd) recording(t *traceCmd, flight bool) (*jalon.Recording, error
 		return nil, usageError("--keep 1 would keep only the part that is being written; keep two or more")
 	}
 	rec, err := jalon.Record(dir, opt)
+	if err != nil && strings.HasPrefix(err.Error(), "--redact") {
+		return nil, usageError(err.Error())
+	}
 	if errors.Is(err, os.ErrExist) {
 		return nil, usageError(err.Error())
 	}
@@ -153,7 +191,7 @@ const statusEvery = time.Second
 
 // showStatus shows a line on a terminal: events, size, losses.
 func (c *recordCmd) showStatus(rec *jalon.Recording) (stop func()) {
-	if c.Quiet || !isTerminal(os.Stderr) {
+	if c.Quiet || !isTerminal(os.Stderr) || c.Live && isTerminal(os.Stdout) {
 		return func() {}
 	}
 	done := make(chan struct{})
@@ -177,11 +215,28 @@ func (c *recordCmd) showStatus(rec *jalon.Recording) (stop func()) {
 			if c.Duration > 0 {
 				left = fmt.Sprintf(", %v left", max(0, c.Duration-time.Since(began)).Round(time.Second))
 			}
+			left += diskLeft(rec.Dir(), st.Bytes-last.Bytes)
 			fmt.Fprintf(messages, "\r\x1b[Kjalon: %d events (%d/s), %s (%s/s)%s%s", st.Events, st.Events-last.Events, bytesText(st.Bytes), bytesText(st.Bytes-last.Bytes), lossText(&st), left)
 			last = st
 		}
 	}()
 	return func() { close(done); ended.Wait() }
+}
+
+// soonFull is when the status line begins to say how long the disk lasts.
+const soonFull = 24 * time.Hour
+
+// diskLeft is how long the disk has room at a rate of bytes in a second.
+func diskLeft(dir string, rate int64) string {
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || rate <= 0 {
+		return ""
+	}
+	seconds := float64(fs.Bavail) * float64(fs.Bsize) / float64(rate)
+	if seconds > soonFull.Seconds() {
+		return ""
+	}
+	return fmt.Sprintf(", disk full in %v", time.Duration(seconds)*time.Second)
 }
 
 func lossText(st *jalon.RecordStatus) string {

@@ -29,6 +29,7 @@ type Source interface {
 	Places(prefix string, t Target) []Candidate
 	Names(prefix string, t Target) []Candidate // of variables and fields, in expressions
 	Processes() []Candidate
+	Recordings() []Candidate // flight recorders that run
 }
 
 // expressions are the flags whose values are C expressions.
@@ -143,6 +144,8 @@ func (c *command) complete(text string) []Candidate {
 		return matching(c.flagNames(), text)
 	case slices.Contains(withPlaces, c.target.Command):
 		return c.place(text)
+	case c.target.Command == "snapshot":
+		return matching(c.src.Recordings(), text)
 	case c.target.Command == "list":
 		return matching(c.src.Places(text, c.target), text)
 	}
@@ -168,6 +171,11 @@ func (c *command) value(f *kong.Flag, text, prefix string) []Candidate {
 	case slices.Contains(expressions, f.Name):
 		return c.expression(text, prefix)
 	default:
+		if f.IsSlice() { // the last of several
+			if i := strings.LastIndexByte(text, ','); i >= 0 {
+				prefix, text = prefix+text[:i+1], text[i+1:]
+			}
+		}
 		for _, e := range f.EnumSlice() {
 			list = append(list, Candidate{Text: e})
 		}

@@ -36,6 +36,8 @@ func (fakeSource) Names(prefix string, t Target) []Candidate {
 	return []Candidate{{Text: "len"}, {Text: "args->len"}, {Text: "args->line"}, {Text: "$args"}, {Text: "at_" + t.Place}}
 }
 
+func (fakeSource) Recordings() []Candidate { return []Candidate{{"run1", "process 12"}} }
+
 func (fakeSource) Processes() []Candidate { return []Candidate{{"12", "srv"}, {"34", "sh"}} }
 
 func model(t testing.TB) *kong.Application {

@@ -122,7 +122,7 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 
 // valueItem returns a value with its address, if the event has one.
 func valueItem(v *event.Value, symbol func(addr uint64) string) item {
-	it := item{data: v.Data, addr: v.Addr, placed: v.Addr != 0, gaps: gaps{list: v.Field.Gaps}}
+	it := item{data: v.Data, addr: v.Addr, placed: v.Addr != 0, gaps: gaps{list: v.Field.Gaps, why: v.Field.Reason}}
 	if len(v.Field.Bases) > 0 {
 		it.bases = &bases{v.Field.Bases, v, symbol}
 	}

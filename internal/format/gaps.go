@@ -8,7 +8,8 @@ import (
 // gaps are the parts of the whole value that have no value, seen from one of its parts.
 type gaps struct {
 	list []event.Gap
-	at   int64 // first bit of this part in the whole
+	why  string // in place of "optimised out"
+	at   int64  // first bit of this part in the whole
 }
 
 func (g gaps) from(bit int64) gaps {
@@ -41,7 +42,15 @@ func (g gaps) ofBits(bit, n int64) gaps {
 	if !g.hit(bit, bit+n) {
 		return gaps{}
 	}
-	return gaps{list: everything}
+	return gaps{list: everything, why: g.why}
+}
+
+// appendGap prints in place of a value that is missing.
+func (g gaps) appendGap(b []byte) []byte {
+	if g.why != "" {
+		return append(append(append(b, '<'), g.why...), '>')
+	}
+	return append(b, "<optimised out>"...)
 }
 
 var everything = []event.Gap{{From: 0, To: 1 << 62}}

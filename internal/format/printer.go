@@ -164,7 +164,7 @@ func unqualified(t *ctype.Type) *ctype.Type {
 func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	s := t.Strip()
 	if it.missing(s) {
-		return append(b, "<optimised out>"...)
+		return it.appendGap(b)
 	}
 	if s.Of != nil && (f == 0 || f == 's') && int64(len(it.data)) >= s.Size {
 		return p.memberPointer(b, s, it.data)

@@ -23,7 +23,7 @@ func selected(v *ctype.Variants, it item) *ctype.Variant {
 func (p *Printer) variant(b []byte, v *ctype.Variants, it item, f Fmt) []byte {
 	x := selected(v, it)
 	if x == nil && v.Discr != nil && member(it, v.Discr).missing(v.Discr.Type.Strip()) {
-		return append(b, "<optimised out>"...)
+		return it.appendGap(b)
 	}
 	if x == nil {
 		return append(b, "<no variant has this discriminant>"...)

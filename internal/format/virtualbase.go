@@ -89,6 +89,9 @@ func Partly(v *event.Value, symbol func(addr uint64) string) string {
 		return ""
 	}
 	if len(v.Field.Gaps) > 0 {
+		if v.Field.Reason != "" {
+			return "partly " + v.Field.Reason
+		}
 		return "partly " + event.Explain(event.OptimisedOut, 0, "")
 	}
 	if len(v.Field.Bases) == 0 {

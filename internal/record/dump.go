@@ -239,6 +239,7 @@ func (r *Recorder) takeDump(wait time.Duration) {
 // putDump writes the state.
 func (r *Recorder) putDump(d *dump) {
 	r.dumping = nil
+	r.opt.Redact.dump(d)
 	now := event.Monotonic()
 	r.state.Begin(now)
 	full := func() {

@@ -50,7 +50,7 @@ func (r *Recorder) intern(s *event.Schema, f *event.Field, rec []byte) uint32 {
 	n := r.stacks.next
 	r.stacks.known[string(k)] = n
 	if r.s.Unwind != nil {
-		r.state.Stack(event.Monotonic(), n, r.s.Unwind(r.stacks.ev, &v))
+		r.state.Stack(event.Monotonic(), n, r.opt.Redact.frames(r.s.Unwind(r.stacks.ev, &v)))
 	}
 	return n
 }

@@ -29,19 +29,31 @@ func (r *Recorder) writeMetadata() error {
 	return nil
 }
 
+// lttngEnvironment has Trace Compass take a trace for one of LTTng's kernel tracer, whose form its events have.
+var lttngEnvironment = []ctf.Env{
+	{Name: "domain", Value: "kernel"},
+	{Name: "tracer_name", Value: "lttng-modules"},
+	{Name: "tracer_major", Value: int64(2)},
+	{Name: "tracer_minor", Value: int64(13)},
+	{Name: "tracer_patchlevel", Value: int64(0)},
+}
+
 // environment is what viewers show of a trace.
 func (r *Recorder) environment() []ctf.Env {
 	x := &r.info
-	list := []ctf.Env{
-		{Name: "hostname", Value: x.Host},
-		{Name: "domain", Value: "jalon"},
-		{Name: "tracer_name", Value: "jalon"},
-		{Name: "tracer_version", Value: x.Jalon},
+	list := []ctf.Env{{Name: "hostname", Value: x.Host}}
+	if r.opt.LTTng {
+		list = append(list, lttngEnvironment...)
+		list = append(list, ctf.Env{Name: "recorder", Value: "jalon " + x.Jalon})
+	} else {
+		list = append(list, ctf.Env{Name: "domain", Value: "jalon"}, ctf.Env{Name: "tracer_name", Value: "jalon"}, ctf.Env{Name: "tracer_version", Value: x.Jalon})
+	}
+	list = append(list, []ctf.Env{
 		{Name: "sysname", Value: "Linux"},
 		{Name: "kernel_release", Value: x.Kernel},
 		{Name: "machine", Value: x.Machine},
 		{Name: "trace_creation_datetime", Value: x.Started.UTC().Format("20060102T150405Z")},
-	}
+	}...)
 	if x.Pid != 0 {
 		list = append(list, ctf.Env{Name: "vpid", Value: int64(x.Pid)})
 	}

@@ -29,8 +29,13 @@ type Options struct {
 	Keep  int
 	// Flight: each snapshot, and what is in the rings at the end, is a chunk.
 	Flight bool
+	// LTTng: viewers made for LTTng's traces of the kernel take this one for such a trace.
+	LTTng bool
 	// Compress: chunks that are complete are compressed.
 	Compress bool
+
+	// Redact, if not nil, takes out what must not reach the disk.
+	Redact *Redactor
 
 	// Warn receives warnings; it may be nil. Any goroutine calls it.
 	Warn func(string)
@@ -97,6 +102,7 @@ type stream struct {
 type site struct {
 	*ctf.Site
 	schema *event.Schema // as the trace has it
+	redact *Redacted
 }
 
 // threadName is the name that a thread has at present.
@@ -134,7 +140,10 @@ func (r *Recorder) Begin(s Session) {
 	r.info = ctf.FileInfo{
 		UUID: r.uuid, Jalon: r.opt.Version, Host: unix.ByteSliceToString(u.Nodename[:]), Kernel: unix.ByteSliceToString(u.Release[:]),
 		Machine: unix.ByteSliceToString(u.Machine[:]), Started: time.Now(), WallOffset: s.WallOffset,
-		Pid: r.opt.Pid, Command: r.opt.Command, Args: r.opt.Args,
+		Pid: r.opt.Pid, Args: r.opt.Redact.args(r.opt.Args),
+	}
+	for _, word := range r.opt.Command {
+		r.info.Command = append(r.info.Command, r.opt.Redact.TextOf("command", word))
 	}
 	r.begun, r.flushed = time.Now(), time.Now()
 	r.firstDump()
@@ -197,7 +206,7 @@ func (r *Recorder) Event(ev *event.Event) error {
 	r.stacks.ev = ev
 	s := r.now
 	s.events++
-	s.Event(x.Site, ev.TimeNS, ev.Pid, ev.Tid, ev.Raw, r.intern)
+	s.Event(x.Site, ev.TimeNS, ev.Pid, ev.Tid, x.redact.apply(ev.Raw), r.intern)
 	if s.Full() {
 		return r.take(s)
 	}
@@ -206,16 +215,21 @@ func (r *Recorder) Event(ev *event.Event) error {
 
 // addSite gives a schema its id in the trace. Ids in the rings are used again when a library was unloaded.
 func (r *Recorder) addSite(s *event.Schema) (*site, error) {
+	red := r.opt.Redact.Site(s)
 	own := *s
+	if red != nil {
+		own = *red.Schema
+	}
 	own.SiteID = uint32(len(r.schemas[r.now.class]))
 	own.Elapsed, own.ShortSize, own.StackNumber = nil, 0, 0 // its events have the values
+	own.Flat = r.opt.LTTng && own.Kernel
 	x, err := ctf.NewSite(&own)
 	if err != nil {
 		return nil, err
 	}
 	r.schemas[r.now.class] = append(r.schemas[r.now.class], &own)
-	r.sites[s], r.changed = &site{Site: x, schema: &own}, true
-	if r.now.class == ctf.Process {
+	r.sites[s], r.changed = &site{Site: x, schema: &own, redact: red}, true
+	if r.now.class == ctf.Process && red.plain() {
 		r.lanes.Set(s, x)
 	}
 	return r.sites[s], nil
@@ -247,7 +261,7 @@ func (r *Recorder) thread(n threadName, at int64) {
 		return
 	}
 	r.threads[n.tid] = n
-	r.state.Thread(event.Monotonic(), ctf.Thread{Since: at, Pid: n.pid, Tid: n.tid, Name: n.name})
+	r.state.Thread(event.Monotonic(), ctf.Thread{Since: at, Pid: n.pid, Tid: n.tid, Name: r.opt.Redact.TextOf("comm", n.name)})
 }
 
 // take passes the packet of a stream to the writer, behind what it refers to.

@@ -1,22 +1,36 @@
 package record
 
 import (
+	"context"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/event"
 )
 
+// Part is a chunk that is complete.
+type Part struct {
+	Dir    string
+	Events uint64
+	Bytes  int64 // of packets, before compression
+}
+
 // Snapshot implements drain.Snapshotter: the events of a snapshot are a chunk.
 func (r *Recorder) Snapshot() error {
-	if !r.opt.Flight || r.state == nil {
+	if !r.opt.Flight {
 		return nil
+	}
+	if r.state == nil {
+		r.begin()
 	}
 	if err := r.describe(); err != nil {
 		return err
 	}
 	return r.rotate()
 }
+
+// LastPart waits until the chunk that has been ended last is written. Any goroutine may call it.
+func (r *Recorder) LastPart(ctx context.Context) (Part, error) { return r.out.lastPart(ctx) }
 
 // rotate ends the chunk and begins the next one. Each chunk is a trace of its own: names of threads are written again, and stacks are
 // when they come again.
@@ -37,7 +51,7 @@ func (r *Recorder) rotate() error {
 	r.stacks.known, r.stacks.bytes = nil, 0
 	now := event.Monotonic()
 	for _, t := range r.threads {
-		r.state.Thread(now, ctf.Thread{Since: now, Pid: t.pid, Tid: t.tid, Name: t.name})
+		r.state.Thread(now, ctf.Thread{Since: now, Pid: t.pid, Tid: t.tid, Name: r.opt.Redact.TextOf("comm", t.name)})
 	}
 	if time.Since(r.dumped) >= dumpEvery {
 		r.beginDump()

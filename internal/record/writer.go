@@ -1,6 +1,7 @@
 package record
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,6 +28,7 @@ type writer struct {
 	total   int64 // bytes of the chunk that were put in list
 	bytes   int64 // that were written
 	chunks  int
+	last    *chunkEnd
 	failed  error
 	ended   bool
 	done    chan struct{}
@@ -34,6 +36,7 @@ type writer struct {
 	// Of the goroutine:
 	dir       *os.Root // of the chunk
 	name      string   // of the chunk
+	part      Part     // so far
 	files     map[string]*output
 	old       []string // chunks that are complete
 	removed   uint64
@@ -45,9 +48,16 @@ type writer struct {
 type message struct {
 	stream string // a packet for this file
 	packet []byte
-	events uint64 // of the packet
-	files  []file // to replace
-	rotate bool
+	events uint64    // of the packet
+	files  []file    // to replace
+	ends   *chunkEnd // of the chunk
+}
+
+// chunkEnd is the end of a chunk, which is written when done is closed.
+type chunkEnd struct {
+	done chan struct{}
+	part Part
+	err  error
 }
 
 // file is a small file that is written whole.
@@ -112,8 +122,8 @@ func (w *writer) put(m message) {
 	w.list = append(w.list, m)
 	w.waiting += int64(len(m.packet))
 	w.total += int64(len(m.packet))
-	if m.rotate {
-		w.total = 0
+	if m.ends != nil {
+		w.total, w.last = 0, m.ends
 	}
 	w.change.Signal()
 }
@@ -137,7 +147,26 @@ func (w *writer) buffer() (b []byte) {
 func (w *writer) describe(files []file) { w.put(message{files: files}) }
 
 // rotate ends the chunk.
-func (w *writer) rotate() { w.put(message{rotate: true}) }
+func (w *writer) rotate() { w.put(message{ends: &chunkEnd{done: make(chan struct{})}}) }
+
+// errNoPart: nothing was rotated.
+var errNoPart = errors.New("no part of the trace has ended")
+
+// lastPart waits until the chunk that rotate has ended last is written.
+func (w *writer) lastPart(ctx context.Context) (Part, error) {
+	w.mu.Lock()
+	end := w.last
+	w.mu.Unlock()
+	if end == nil {
+		return Part{}, errNoPart
+	}
+	select {
+	case <-end.done:
+		return end.part, end.err
+	case <-ctx.Done():
+		return Part{}, ctx.Err()
+	}
+}
 
 // queued is how many bytes of packets the chunk has got.
 func (w *writer) queued() int64 {
@@ -195,8 +224,15 @@ func (w *writer) did(m message, failed error) {
 	w.waiting -= int64(len(m.packet))
 	if failed == nil {
 		w.bytes += int64(len(m.packet))
+		w.part.Bytes += int64(len(m.packet))
+		w.part.Events += m.events
 	} else {
 		w.unwritten += m.events
+	}
+	if m.ends != nil {
+		m.ends.part, m.ends.err = w.part, failed
+		w.part = Part{}
+		close(m.ends.done)
 	}
 	w.failed = failed
 	if m.packet != nil && len(w.free) < 64 {
@@ -207,7 +243,8 @@ func (w *writer) did(m message, failed error) {
 
 func (w *writer) do(m message) error {
 	switch {
-	case m.rotate:
+	case m.ends != nil:
+		w.part.Dir = filepath.Join(w.opt.Dir, w.name)
 		return w.endChunk()
 	case m.files != nil:
 		for _, f := range m.files {
