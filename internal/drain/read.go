@@ -51,8 +51,8 @@ func (d *Drain) readAll() (more bool, err error) {
 		if err != nil {
 			return more, err
 		}
-		for _, m := range d.mergers() {
-			m.Looked(n, state, now)
+		if d.merger.Looked(n, state, now); d.live != nil {
+			d.live.merger.Looked(n, state, now)
 		}
 		more = more || size > src.mem.RingSize()/8
 	}
