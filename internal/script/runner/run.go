@@ -55,6 +55,7 @@ type running struct {
 	maps    *siteMaps
 	held    *heldBack
 	known   bool // whether the probes could be attached is known
+	traced  bool // the session ran; it does not if begin probes end the script
 	sites   map[*tracepoint.Tracepoint]*plan.Site
 	sess    *session.Session
 	ctx     context.Context // of what the probes do
@@ -253,6 +254,7 @@ func (s *running) run(ctx context.Context) error {
 		tracing <- nil
 		s.armed(nil)
 	default:
+		s.traced = true
 		go func() {
 			res, err := s.sess.Run(ctx)
 			s.result = res

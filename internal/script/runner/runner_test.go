@@ -115,10 +115,14 @@ func TestSites(t *testing.T) {
 		{`uprobe:PROG:handle /arg1 > 6/ { printf("%s %d\n", probe, arg1); @ = count(); }`, "uprobe:PROG:handle 7\nuprobe:PROG:handle 8\n@: 2\n"},
 		{`uretprobe:PROG:handle { @[retval] = count(); }`, "@[1]: 1\n@[2]: 1\n@[4]: 1\n@[5]: 1\n@[6]: 1\n@[0]: 2\n@[3]: 2\n"},
 		{`uprobe:PROG:handle { @s[tid] = arg1; } uretprobe:PROG:handle /@s[tid] == 4/ { printf("%d %d\n", @s[tid], retval); } end { clear(@s); }`, "4 5\n"},
-		{declared + `uprobe:PROG:handle /arg1 == 5/ { $r = (struct req *)arg0; print(($r->type, $r->len, str($r->path), $r->in.a, $r->in.b, $r->in.c, $r->arr[1], str($r->next->path))); }`,
-			"(1, 50, /path/2, -5, 1, 5, 6, last)\n"},
-		{declared + `uprobe:PROG:handle /arg1 == 3/ { $r = (struct req *)arg0; $i = (uint64)0; while ($i < 3) { printf("%d,", $r->arr[$i]); $i++; } for ($j : (uint64)0..(uint64)4) { printf("%d;", $r->arr[$j]); } unroll(2) { $r = $r->next; printf("%d\n", $r->type); } }`,
-			"3,4,5,3;4;5;6;99\n0\n"},
+		{
+			declared + `uprobe:PROG:handle /arg1 == 5/ { $r = (struct req *)arg0; print(($r->type, $r->len, str($r->path), $r->in.a, $r->in.b, $r->in.c, $r->arr[1], str($r->next->path))); }`,
+			"(1, 50, /path/2, -5, 1, 5, 6, last)\n",
+		},
+		{
+			declared + `uprobe:PROG:handle /arg1 == 3/ { $r = (struct req *)arg0; $i = (uint64)0; while ($i < 3) { printf("%d,", $r->arr[$i]); $i++; } for ($j : (uint64)0..(uint64)4) { printf("%d;", $r->arr[$j]); } unroll(2) { $r = $r->next; printf("%d\n", $r->type); } }`,
+			"3,4,5,3;4;5;6;99\n0\n",
+		},
 		{declared + `uprobe:PROG:handle { $r = (struct req *)arg0; $p = $r->path; if ($r->type != 2) { $p = (char *)0; } @[str($p)] = count(); }`, "@[/path/0]: 1\n@[/path/2]: 1\n@[]: 7\n"},
 		{declared + `uprobe:PROG:handle /arg1 == 1/ { $r = *(struct req *)arg0; print($r.in); print($r.arr); print(buf($r.arr, 4)); print($r.next->len); }`, "{ .a = -1, .b = -3, .c = 1 }\n[1,2,3,4]\n\\x01\\x00\\x00\\x00\n1\n"},
 		{`uprobe:PROG:handle { $a = nsecs; @t[tid] = $a; if (nsecs != $a || nsecs(monotonic) > $a) { printf("two times in one hit\n"); } } uretprobe:PROG:handle { if (nsecs < @t[tid]) { printf("%d %d\n", nsecs, @t[tid]); } @late[nsecs - @t[tid] < 10000000000] = count(); } end { clear(@t); }`, "@late[true]: 9\n"},
@@ -335,6 +339,20 @@ func TestBothEnginesAtOnce(t *testing.T) {
 	}
 	if total != 4*n {
 		t.Errorf("the histogram has %d updates, want %d:\n%s", total, 4*n, out)
+	}
+}
+
+// TestEndsAtBegin: a script that ends in a begin probe has maps of sites that were never armed; they are empty.
+func TestEndsAtBegin(t *testing.T) {
+	path := build(t)
+	for _, uprobes := range []bool{false, true} {
+		if uprobes && os.Getuid() != 0 {
+			t.Skip("the kernel's uprobes need root")
+		}
+		src := "begin { exit(); } uprobe:" + path + ":handle { @[arg1] = count(); @last[tid] = arg1; } end { print(len(@)); print(@last); clear(@last); printf(\"end\\n\"); }"
+		if got, m := runScript(t, src, Options{Argv: []string{path, "9"}, Uprobes: uprobes}); !strings.HasPrefix(got, "0\n") || !strings.Contains(got, "end\n") || m.SiteMaps() != 0 {
+			t.Errorf("uprobes %v: %d maps: %s", uprobes, m.SiteMaps(), got)
+		}
 	}
 }
 

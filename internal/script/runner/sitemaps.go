@@ -146,6 +146,9 @@ func (s *running) threads(d *sema.Map, all maps.Merged) maps.Merged {
 
 // clear clears a map of numbers.
 func (s *running) clear(name string) {
+	if !s.traced {
+		return
+	}
 	d := s.maps.decls[name]
 	f := func() {
 		s.maps.mu.Lock()
@@ -185,7 +188,7 @@ func (s *running) stacks(d *sema.Map, all maps.Merged) {
 
 // load reads the maps of the sites into the machine's. It is called before a probe that runs in jalon itself.
 func (s *running) load() {
-	if len(s.maps.list) == 0 || s.sess == nil || !s.known || s.maps.last {
+	if len(s.maps.list) == 0 || !s.traced || !s.known || s.maps.last {
 		return
 	}
 	read := map[string]maps.Merged{}
