@@ -3,12 +3,15 @@ package kallsyms
 import (
 	"bytes"
 	"errors"
+	"io"
 	"math/rand"
 	"os"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/jalon-trace/jalon/test/testkit"
 )
@@ -147,6 +150,51 @@ func TestErrors(t *testing.T) {
 	}
 	if tab := parse(t, ""); tab.Len() != 0 || tab.Lookup("a") != nil {
 		t.Error("empty table")
+	}
+}
+
+// TestSearch: names that are searched for in the text and by the index give the same symbols.
+func TestSearch(t *testing.T) {
+	const text = sample + "ffffffffc0b00100 t do\nffffffffc0b00110 t one\nffffffffc0b00120 t oneone\nffffffffc0b00130 t one\n"
+	bySearch, byIndex := parse(t, text), parse(t, text)
+	for range mostSearches {
+		byIndex.Lookup("x")
+	}
+	names := []string{"", "do", "one", "oneone", "do_one", "two", "fixed_percpu_data", "xed", "bpf_prog_1234_x", "x", "oneo"}
+	for i, name := range names {
+		if i%8 == 0 {
+			bySearch = parse(t, text)
+		}
+		if a, b := bySearch.Lookup(name), byIndex.Lookup(name); !reflect.DeepEqual(a, b) {
+			t.Errorf("%q: %v by search, %v by index", name, a, b)
+		}
+	}
+	if got := parse(t, text).Lookup("one"); len(got) != 2 || got[1].Addr != 0xffffffffc0b00130 {
+		t.Errorf("one: %v", got)
+	}
+	if byIndex.heads == nil || bySearch.heads != nil {
+		t.Error("the wrong one has an index")
+	}
+}
+
+// TestParts: lines are whole wherever the reader stops.
+func TestParts(t *testing.T) {
+	var b strings.Builder
+	for b.Len() < 5*partSize {
+		b.WriteString(sample)
+	}
+	whole := parse(t, b.String())
+	for _, r := range []io.Reader{iotest.OneByteReader(strings.NewReader(b.String())), iotest.HalfReader(strings.NewReader(strings.TrimSuffix(b.String(), "\n")))} {
+		got, err := Parse(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got.Len() != whole.Len() || got.names != whole.names || !slices.Equal(got.addrs, whole.addrs) {
+			t.Errorf("%d symbols, want %d", got.Len(), whole.Len())
+		}
+	}
+	if _, err := Parse(iotest.ErrReader(io.ErrClosedPipe)); !errors.Is(err, io.ErrClosedPipe) {
+		t.Errorf("an error of the reader: %v", err)
 	}
 }
 

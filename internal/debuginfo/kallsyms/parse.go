@@ -1,7 +1,6 @@
 package kallsyms
 
 import (
-	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -9,6 +8,7 @@ import (
 	"math"
 	"os"
 	"slices"
+	"strings"
 )
 
 // ErrRestricted means that the kernel hides the addresses of its symbols.
@@ -45,23 +45,26 @@ const (
 // Parse reads a table: lines "address type name" or "address type name [module]", separated by blanks and tabs.
 // If all addresses are zero, the error is ErrRestricted.
 func Parse(r io.Reader) (*Table, error) {
-	p := parser{t: &Table{modules: []string{""}}, names: make([]byte, 0, usualNames)}
+	p := parser{t: &Table{modules: []string{""}}}
+	p.names.Grow(usualNames)
 	p.t.ends, p.t.addrs = make([]uint32, 0, usual), make([]uint64, 0, usual)
 	p.t.types, p.t.module = make([]byte, 0, usual), make([]uint16, 0, usual)
-	in := bufio.NewReaderSize(r, 1<<16)
-	for n := 1; ; n++ {
-		line, err := in.ReadSlice('\n')
-		if err != nil && err != io.EOF {
-			return nil, fmt.Errorf("line %d: %w", n, err)
+	done := make(chan struct{})
+	defer close(done)
+	n := 1
+	for part := range parts(r, done) {
+		for text := part.text; len(text) > 0; n++ {
+			line, rest := text, []byte(nil)
+			if i := bytes.IndexByte(text, '\n'); i >= 0 {
+				line, rest = text[:i], text[i+1:]
+			}
+			if err := p.line(line); err != nil {
+				return nil, fmt.Errorf("line %d: %w", n, err)
+			}
+			text = rest
 		}
-		if len(line) == 0 {
-			break
-		}
-		if e := p.line(line); e != nil {
-			return nil, fmt.Errorf("line %d: %w", n, e)
-		}
-		if err != nil {
-			break
+		if part.err != nil {
+			return nil, fmt.Errorf("line %d: %w", n, part.err)
 		}
 	}
 	if p.t.Len() > 0 && !p.nonzero {
@@ -70,9 +73,58 @@ func Parse(r io.Reader) (*Table, error) {
 	return p.finish(), nil
 }
 
+// part is a part of a table: whole lines, and the error behind them.
+type part struct {
+	text []byte
+	err  error
+}
+
+// partSize is the size of a part, and limits a line.
+const partSize = 64 << 10
+
+// parts reads a table on a goroutine, which ends when done is closed: the kernel takes as long to write a table as we to parse it.
+func parts(r io.Reader, done chan struct{}) <-chan part {
+	out := make(chan part, 1)
+	send := func(p part) bool {
+		select {
+		case out <- p:
+			return true
+		case <-done:
+			return false
+		}
+	}
+	go func() {
+		defer close(out)
+		var buffers [4][partSize]byte // one is parsed, one waits, one is sent, one gets the rest of the line
+		used := 0
+		for i := 0; ; i = (i + 1) % len(buffers) {
+			buf := buffers[i][:]
+			n, err := io.ReadFull(r, buf[used:])
+			text := buf[:used+n]
+			if err != nil {
+				if err == io.EOF || err == io.ErrUnexpectedEOF {
+					err = nil
+				}
+				send(part{text, err})
+				return
+			}
+			whole := bytes.LastIndexByte(text, '\n') + 1
+			if whole == 0 {
+				send(part{nil, errLine})
+				return
+			}
+			used = copy(buffers[(i+1)%len(buffers)][:], text[whole:])
+			if !send(part{text[:whole], nil}) {
+				return
+			}
+		}
+	}()
+	return out
+}
+
 type parser struct {
 	t       *Table
-	names   []byte
+	names   strings.Builder
 	byName  map[string]uint16 // modules
 	nonzero bool
 }
@@ -85,9 +137,12 @@ func (p *parser) line(b []byte) error {
 		return errLine
 	}
 	kind := b[n+1]
-	b = bytes.TrimRight(b[n+3:], " \t\n")
+	b = b[n+3:]
+	for len(b) > 0 && blank(b[len(b)-1]) {
+		b = b[:len(b)-1]
+	}
 	name, module := b, []byte(nil)
-	if i := bytes.IndexAny(b, " \t"); i >= 0 {
+	if i := slices.IndexFunc(b, blank); i >= 0 {
 		name, module = b[:i], bytes.TrimLeft(b[i:], " \t")
 		if len(module) < 3 || module[0] != '[' || module[len(module)-1] != ']' {
 			return errLine
@@ -101,12 +156,12 @@ func (p *parser) line(b []byte) error {
 	if err != nil {
 		return err
 	}
-	if len(p.names)+len(name) > maxNames {
+	if p.names.Len()+len(name) > maxNames {
 		return errors.New("the table is larger than a kernel's")
 	}
-	p.names = append(p.names, name...)
+	p.names.Write(name)
 	t := p.t
-	t.ends = append(t.ends, uint32(len(p.names)))
+	t.ends = append(t.ends, uint32(p.names.Len()))
 	t.addrs = append(t.addrs, addr)
 	t.types = append(t.types, kind)
 	t.module = append(t.module, m)
@@ -133,22 +188,10 @@ func (p *parser) module(name []byte) (uint16, error) {
 	return uint16(n), nil
 }
 
-// finish makes the two indexes.
+// finish makes the order of addresses.
 func (p *parser) finish() *Table {
 	t := p.t
-	t.names = string(p.names)
-	if len(t.addrs) == 0 {
-		return t
-	}
-	size := 1
-	for size < len(t.addrs) {
-		size *= 2
-	}
-	t.heads, t.next = make([]uint32, size), make([]uint32, len(t.addrs))
-	for i := range t.addrs {
-		h := &t.heads[hash(t.name(i))&uint32(size-1)]
-		t.next[i], *h = *h, uint32(i+1)
-	}
+	t.names = p.names.String()
 	if !slices.IsSorted(t.addrs) {
 		t.order = make([]uint32, len(t.addrs))
 		for i := range t.order {

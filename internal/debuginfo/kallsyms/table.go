@@ -9,6 +9,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+	"sync"
+	"sync/atomic"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
@@ -57,9 +59,15 @@ type Table struct {
 	modules []string // modules[0] is ""
 
 	order []uint32 // symbols by address; nil: the file is in that order
-	heads []uint32 // hash of a name -> number+1 of the last symbol with that hash
-	next  []uint32 // number+1 of the previous symbol with the same hash
+
+	searched atomic.Int32 // names
+	index    sync.Once
+	heads    []uint32 // hash of a name -> number+1 of the last symbol with that hash
+	next     []uint32 // number+1 of the previous symbol with the same hash
 }
+
+// mostSearches is how many names are searched for in the text of all names. More pay for an index.
+const mostSearches = 16
 
 // Len is the number of symbols.
 func (t *Table) Len() int { return len(t.addrs) }
@@ -80,9 +88,14 @@ func (t *Table) name(i int) string {
 // Lookup returns the symbols of that name in the order of the file. Static functions of different files and
 // modules may have the same name.
 func (t *Table) Lookup(name string) []Symbol {
-	if len(t.heads) == 0 {
+	if name == "" || len(t.addrs) == 0 {
 		return nil
 	}
+	if t.searched.Load() < mostSearches {
+		t.searched.Add(1)
+		return t.search(name)
+	}
+	t.index.Do(t.makeIndex)
 	var out []Symbol
 	for n := t.heads[hash(name)&uint32(len(t.heads)-1)]; n != 0; n = t.next[n-1] {
 		if i := int(n - 1); t.name(i) == name {
@@ -91,6 +104,24 @@ func (t *Table) Lookup(name string) []Symbol {
 	}
 	slices.Reverse(out)
 	return out
+}
+
+// search finds a name in the text of all names.
+func (t *Table) search(name string) (out []Symbol) {
+	for at := 0; ; at++ {
+		i := strings.Index(t.names[at:], name)
+		if i < 0 {
+			return out
+		}
+		at += i
+		n, starts := slices.BinarySearch(t.ends, uint32(at))
+		if starts {
+			n++
+		}
+		if (starts || at == 0) && t.name(n) == name {
+			out = append(out, t.Symbol(n))
+		}
+	}
 }
 
 // Addr returns the address of the kernel's symbol of that name, or if the kernel itself has none, a module's.
@@ -200,6 +231,19 @@ func (t *Table) NotFound(name string) *debuginfo.NotFoundError {
 }
 
 // hash is FNV-1a.
+// makeIndex makes the table of hashes.
+func (t *Table) makeIndex() {
+	size := 1
+	for size < len(t.addrs) {
+		size *= 2
+	}
+	t.heads, t.next = make([]uint32, size), make([]uint32, len(t.addrs))
+	for i := range t.addrs {
+		h := &t.heads[hash(t.name(i))&uint32(size-1)]
+		t.next[i], *h = *h, uint32(i+1)
+	}
+}
+
 func hash[T string | []byte](s T) uint32 {
 	h := uint32(2166136261)
 	for i := range len(s) {
