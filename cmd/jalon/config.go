@@ -115,9 +115,9 @@ func (s settings) line(line string, command *string) error {
 }
 
 // Validate implements kong.Resolver: a section names a command.
-func (s settings) Validate(app *kong.Application) error {
+func (s settings) Validate(*kong.Application) error {
 	for k := range s {
-		if k[0] != "" && !slices.ContainsFunc(app.Children, func(n *kong.Node) bool { return n.Name == k[0] }) {
+		if k[0] != "" && !slices.Contains(commandNames(), k[0]) {
 			return usageError(fmt.Sprintf("the configuration has a section [%s], which is no command", k[0]))
 		}
 	}

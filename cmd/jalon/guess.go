@@ -7,11 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"sort"
 	"strconv"
 	"strings"
-
-	"github.com/alecthomas/kong"
 
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
@@ -35,16 +34,13 @@ func withoutAlias(args []string) []string {
 }
 
 // guessCommand explains a first argument that is not a subcommand.
-func guessCommand(app *kong.Application, args []string) string {
+func guessCommand(args []string) string {
 	if len(args) == 0 || strings.HasPrefix(args[0], "-") {
 		return ""
 	}
-	var names []string
-	for _, n := range app.Children {
-		if n.Name == args[0] {
-			return ""
-		}
-		names = append(names, n.Name)
+	names := commandNames()
+	if slices.Contains(names, args[0]) {
+		return ""
 	}
 	switch kindOfFile(args[0]) {
 	case aProgram:

@@ -55,28 +55,24 @@ func firstDispositions() (*[signals]uintptr, bool) {
 	if err != nil || file.Type != elf.ET_EXEC || file.Class != elf.ELFCLASS64 {
 		return nil, false
 	}
-	addr, ok := variable(file, "runtime.fwdSig", unsafe.Sizeof([signals]uintptr{}))
+	addr, ok := variable(f, file, "runtime.fwdSig", unsafe.Sizeof([signals]uintptr{}))
 	if !ok {
 		return nil, false
 	}
 	return (*[signals]uintptr)(*(*unsafe.Pointer)(unsafe.Pointer(&addr))), true
 }
 
-// variable returns the address of a variable of an executable, if it has that size. Of the symbols only this one is decoded.
-func variable(file *elf.File, name string, size uintptr) (uintptr, bool) {
-	symbols, names := file.Section(".symtab"), file.Section(".strtab")
-	if symbols == nil || names == nil {
-		return 0, false
-	}
-	text, err := names.Data()
-	if err != nil {
-		return 0, false
-	}
+// variable returns the address of a variable of an executable, if it has that size. Of the symbols only this one is decoded, and
+// nothing is copied: the tables have 2 MB.
+func variable(f *os.File, file *elf.File, name string, size uintptr) (uintptr, bool) {
+	text, unmap := mapped(f, file.Section(".strtab"))
+	defer unmap()
 	at := bytes.Index(text, []byte("\x00"+name+"\x00"))
-	table, err := symbols.Data()
-	if at < 0 || err != nil {
+	if at < 0 {
 		return 0, false
 	}
+	table, unmap := mapped(f, file.Section(".symtab"))
+	defer unmap()
 	for ; len(table) >= elf.Sym64Size; table = table[elf.Sym64Size:] {
 		if encoding.LittleEndian.Uint32(table) != uint32(at+1) {
 			continue
@@ -85,4 +81,17 @@ func variable(file *elf.File, name string, size uintptr) (uintptr, bool) {
 		return uintptr(addr), bytes == uint64(size) && addr != 0
 	}
 	return 0, false
+}
+
+// mapped maps a section of a file; nil if that is not possible.
+func mapped(f *os.File, s *elf.Section) (data []byte, unmap func()) {
+	if s == nil || s.Size == 0 || s.Type == elf.SHT_NOBITS || s.Flags&elf.SHF_COMPRESSED != 0 {
+		return nil, func() {}
+	}
+	skip := s.Offset % uint64(os.Getpagesize())
+	m, err := unix.Mmap(int(f.Fd()), int64(s.Offset-skip), int(skip+s.Size), unix.PROT_READ, unix.MAP_PRIVATE)
+	if err != nil {
+		return nil, func() {}
+	}
+	return m[skip:], func() { _ = unix.Munmap(m) }
 }

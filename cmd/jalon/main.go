@@ -98,6 +98,7 @@ func init() { runtime.LockOSThread() }
 
 func main() {
 	defer noPanic()
+	collectLater()
 	keepIgnored()
 	args := os.Args[1:]
 	if asBpftrace {
@@ -111,6 +112,16 @@ func main() {
 		status = reportError(err)
 	}
 	exit(status)
+}
+
+// collectLater puts the first collection of garbage off until jalon has 16 MB: most traces are armed before that. Later ones happen
+// as usual.
+func collectLater() {
+	if _, set := os.LookupEnv("GOGC"); set {
+		return
+	}
+	usual := debug.SetGCPercent(400)
+	runtime.AddCleanup(new([16]byte), func(p int) { debug.SetGCPercent(p) }, usual)
 }
 
 // noPanic turns a defect of jalon into a message: users never see a bare Go panic.
@@ -148,16 +159,17 @@ func run(args []string) int {
 	if err != nil {
 		return reportError(err)
 	}
-	parser, err := kong.New(&c, kong.Resolvers(given),
+	root, extra := grammar(&c, args)
+	parser, err := kong.New(root, append(extra, kong.Resolvers(given),
 		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
-		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
+		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
 	if err != nil {
 		panic("BUG: command line definition: " + err.Error())
 	}
 	if len(args) == 0 {
 		args = []string{"--help"}
 	}
-	if text := guessCommand(parser.Model, args); text != "" {
+	if text := guessCommand(args); text != "" {
 		return reportError(usageError(text))
 	}
 	switch args[0] {
