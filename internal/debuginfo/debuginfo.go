@@ -125,7 +125,7 @@ const (
 	OpGe
 	OpSkip // jump to Expr index Arg (always forward)
 	OpBra  // pop, jump to Expr index Arg if not zero (always forward)
-	OpEnv  // push word Arg of the hit's environment (ir.EnvTask, ...); kernel engine only
+	OpEnv  // push word Arg of the hit's environment (ir.EnvTask, ...); in a process only the number of the CPU
 	// OpConvert: pop, convert to an integer of |Arg| bytes (Arg<0: signed), push extended to 64 bits.
 	OpConvert
 	OpUDiv // unsigned

@@ -338,6 +338,14 @@ func (src *Source) Sites() []event.SiteSummary {
 	return src.counters.Sites(src.decoder.Schemas, src.recorded)
 }
 
+// Schema returns the schema of the site of a number; nil if there is none.
+func (src *Source) Schema(number uint64) *event.Schema {
+	if number >= uint64(len(src.decoder.Schemas)) {
+		return nil
+	}
+	return src.decoder.Schemas[number]
+}
+
 // Comm returns the name of a thread, "" if it is not known.
 func Comm(pid, tid int) string {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/task/%d/comm", pid, tid))

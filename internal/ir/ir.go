@@ -235,6 +235,7 @@ const (
 	EnvTime            // CLOCK_MONOTONIC, ns
 	EnvJiffies         // ticks of the kernel's timer
 	EnvFollowed        // 1 if the process is followed: the traced one, or a descendant of it
+	EnvSite            // number of the site
 	NumEnv
 )
 

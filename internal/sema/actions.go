@@ -233,6 +233,14 @@ func mapKey(c *checker, m *Map, list []lang.Expr, whole lang.Span) (out []keyExp
 			if t := k.x.Type(); !isInt(t) && !isPointer(t) {
 				c.fail(k.x.Span(), fmt.Sprintf("this part of the key of %s is a number, not %s", m.Name, typeString(t)), "")
 			}
+		case KeyComm:
+			if r, ok := x.(*lang.Reg); !ok || r.Name != "comm" {
+				c.fail(x.Span(), "this part of the key of "+m.Name+" is the name of the thread: $comm", "")
+			}
+			if c.in.Kernel != nil {
+				keyText(c, m, &k, c.expr(x))
+			}
+		case KeySite:
 		case KeyText:
 			keyText(c, m, &k, c.expr(c.decide(x)))
 		case KeyStack:

@@ -78,7 +78,7 @@ func init() {
 
 		scalar("pid", ctype.IntT, ir.EnvPidTgid, 32, "the process (the kernel's tgid)").process((*checker).pid, header).items(header).gdb("current_task_tgid", 2),
 		scalar("tid", ctype.IntT, ir.EnvPidTgid, 0, "the thread (the kernel's pid)").process(nil, header).items(header).gdb("current_task_pid", 3),
-		scalar("cpu", ctype.UIntT, ir.EnvCPU, 0, "the number of the CPU").process(nil, header).items(header).gdb("cpu_id", 4),
+		scalar("cpu", ctype.UIntT, ir.EnvCPU, 0, "the number of the CPU").process((*checker).cpuNumber, header).items(header).gdb("cpu_id", 4),
 		scalar("nsecs", ctype.ULongT, ir.EnvTime, 0, "CLOCK_MONOTONIC in nanoseconds").gdb("clock", 5),
 		scalar("time", ctype.ULongT, ir.EnvTime, 0, "the same as nsecs").dollar().process(nil, header).items(header),
 		scalar("uid", ctype.UIntT, ir.EnvUidGid, 0, "the user of the thread").computed().gdb("current_task_uid", 6),

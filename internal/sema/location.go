@@ -137,7 +137,7 @@ func (st *site) invalidOp(op debuginfo.Op, depth int) string {
 		}
 		return st.noRegisters()
 	case debuginfo.OpEnv:
-		if st.in.Kernel == nil || op.Arg < 0 || op.Arg >= ir.NumEnv {
+		if st.in.Kernel == nil && op.Arg != ir.EnvCPU || op.Arg < 0 || op.Arg >= ir.NumEnv {
 			return "its location is malformed in the debug information"
 		}
 	case debuginfo.OpAddr:

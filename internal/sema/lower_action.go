@@ -45,7 +45,12 @@ func (vs *values) find(op ir.Op, m *Map, key []keyExpr) found {
 			for n, v := range counted[i] {
 				vs.keyWord(at+int64(n), v)
 			}
-		case k.Kind == KeyText:
+		case k.Kind == KeyComm && vs.in.Kernel == nil:
+			vs.keyWord(at, ops[i])
+			for n := int64(1); n < int64(k.Bytes)/8; n++ {
+				vs.keyWord(at+n, vs.b.Const(0))
+			}
+		case k.text():
 			vs.keyText(k, ops[i], at)
 		case at < 2:
 			word[at] = ops[i]
@@ -66,7 +71,9 @@ func (vs *values) find(op ir.Op, m *Map, key []keyExpr) found {
 
 func (vs *values) keyOperand(k keyExpr) ir.Value {
 	switch {
-	case k.Kind == KeyThread && vs.in.Kernel == nil:
+	case k.Kind == KeySite:
+		return vs.env(ir.EnvSite)
+	case (k.Kind == KeyThread || k.Kind == KeyComm) && vs.in.Kernel == nil:
 		return vs.reg(ir.RegThread)
 	case k.Kind == KeyThread:
 		return vs.b.Un(ir.ZExt, 4, vs.env(ir.EnvPidTgid))
@@ -81,7 +88,7 @@ func (vs *values) keyOperand(k keyExpr) ir.Value {
 		return vs.b.Def(ir.I64, ir.Instr{Op: ir.Intern, A: sp, B: fp, Aux: 8 * int64(vs.in.StackFrames), Fault: ir.NoBlock})
 	case k.lit != nil:
 		return ir.None
-	case k.Kind == KeyText:
+	case k.text():
 		return vs.value(k.x)
 	}
 	return vs.wide(k.x)

@@ -89,6 +89,9 @@ type KeyPart struct {
 	Frames int
 }
 
+// text reports parts of several words.
+func (p KeyPart) text() bool { return p.Kind == KeyText || p.Kind == KeyComm }
+
 // KeyKind is what a part of a key is.
 type KeyKind uint8
 
@@ -102,7 +105,14 @@ const (
 	// KeyThread is the thread: in a process its thread pointer (which at one time one thread has), in the kernel its number
 	// ($tid), which is less than LeastThread.
 	KeyThread
+	// KeyComm is the name of the thread, of CommBytes: in the kernel its text, in a process the thread as in KeyThread.
+	KeyComm
+	// KeySite is the number of the site (event.Schema.SiteID): each engine has its own.
+	KeySite
 )
+
+// CommBytes are those of a KeyComm.
+const CommBytes = 16
 
 // LeastThread is less than any thread pointer, and more than any number of a thread (the kernel's PID_MAX_LIMIT).
 const LeastThread = 1<<22 + 1
@@ -157,7 +167,7 @@ func (m *Map) Layout() (first []int, words int) {
 	words = 2
 	for _, p := range m.Key {
 		switch {
-		case p.Kind == KeyText:
+		case p.text():
 			first = append(first, words)
 			words += p.Bytes / 8
 		case numbers < 2:
@@ -256,7 +266,7 @@ func (m *Map) check() string {
 		return fmt.Sprintf("room for %d keys: not a power of two up to %d", m.Slots, ir.MaxMapSlots)
 	}
 	for _, p := range m.Key {
-		if p.Kind > KeyThread || p.Kind == KeyText && (p.Bytes <= 0 || p.Bytes%8 != 0 || p.Bytes > MaxKeyText) {
+		if p.Kind > KeySite || p.Kind == KeyComm && p.Bytes != CommBytes || p.text() && (p.Bytes <= 0 || p.Bytes%8 != 0 || p.Bytes > MaxKeyText) {
 			return fmt.Sprintf("a part of a key of %d bytes: not a multiple of 8 up to %d", p.Bytes, MaxKeyText)
 		}
 	}

@@ -167,6 +167,10 @@ func (c *checker) pid(span lang.Span) expr {
 	return &intConst{typed: typed{ctype.IntT, span}, v: int64(c.in.Pid)}
 }
 
+func (c *checker) cpuNumber(span lang.Span) expr {
+	return builtinByName["cpu"].Env.expr("$cpu", ctype.UIntT, span)
+}
+
 // some names registers in a hint.
 func some(regs ...arch.Reg) string {
 	text := ""

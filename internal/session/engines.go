@@ -84,7 +84,11 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 			}
 			if e.Kind == process.ThreadDied && s.opt.ThreadEnded != nil && !s.records.Threads.Living(e.FSBase) {
 				// An error: the memory cannot be read any more.
-				_ = eng.ThreadEnded(func(name string, r *maps.Reader) { s.opt.ThreadEnded(e.TID, e.FSBase, name, r) })
+				th := event.Thread{Tid: e.TID, Comm: e.Comm}
+				if known, ok := s.records.Threads.Lookup(e.FSBase, event.TSC()); ok && known.Tid == e.TID {
+					th = known // with the name that its events have
+				}
+				_ = eng.ThreadEnded(func(name string, r *maps.Reader) { s.opt.ThreadEnded(th, e.FSBase, name, r) })
 			}
 		},
 		OnModules: func(tid int) bool {

@@ -3,6 +3,7 @@ package session
 import (
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -67,13 +68,27 @@ func (s *Session) Stack(number uint64) []debuginfo.Frame {
 	return s.mine.Engine.Unwind(&event.Value{Field: &event.Field{Kind: event.UserFrames}, Data: pcs, End: end}, now, now)
 }
 
-// Thread is the number of the thread that has a thread pointer; 0: none is known, or several have it. It is called on the session's
+// Thread is the thread that has a thread pointer; its number is 0 if none is known, or several have it. It is called on the session's
 // goroutine, or after Run.
-func (s *Session) Thread(thread uint64) int {
+func (s *Session) Thread(thread uint64) event.Thread {
 	th, known := s.records.Threads.Lookup(thread, event.TSC())
 	if !known && s.mine.Source != nil && s.mine.Source.Learn != nil && !s.records.Threads.Knows(thread) {
 		s.mine.Source.Learn()
 		th, _ = s.records.Threads.Lookup(thread, event.TSC())
 	}
-	return th.Tid
+	if s.records.Threads.Inherits(th.Tid) { // its name was not read since its birth
+		s.records.Threads.Named(th.Tid, drain.Comm(s.Pid(), th.Tid))
+		th, _ = s.records.Threads.Lookup(thread, event.TSC())
+	}
+	return th
+}
+
+// SiteOf is the site of one of the engines that has a number; nil if there is none. It is called on the session's goroutine, or after Run.
+func (s *Session) SiteOf(kernel bool, number uint64) *event.Schema {
+	for _, src := range s.records.Sources() {
+		if x := src.Schema(number); src.Kernel == kernel && x != nil {
+			return x
+		}
+	}
+	return nil
 }

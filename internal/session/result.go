@@ -143,10 +143,10 @@ func (s *Session) maps() (list []MapResult) {
 
 // Maps calls each for the maps of the session, for each engine that has programs which change them. It is called on the
 // session's goroutine, or after Run.
-func (s *Session) Maps(each func(name string, r *maps.Reader)) error {
-	err := s.mine.Engine.Maps(each)
+func (s *Session) Maps(each func(name string, r *maps.Reader, kernel bool)) error {
+	err := s.mine.Engine.Maps(func(name string, r *maps.Reader) { each(name, r, false) })
 	if s.kern.Engine != nil {
-		err = errors.Join(err, s.kern.Engine.Maps(each))
+		err = errors.Join(err, s.kern.Engine.Maps(func(name string, r *maps.Reader) { each(name, r, true) }))
 	}
 	return err
 }

@@ -45,7 +45,7 @@ type Options struct {
 	Pending       bool // a place that is not found yet may be in a library loaded later
 	// ThreadEnded is called for each map of the process when a thread has ended; it may be nil. It must be quick, and is on another
 	// goroutine than the session's.
-	ThreadEnded func(tid int, thread uint64, name string, r *maps.Reader)
+	ThreadEnded func(th event.Thread, thread uint64, name string, r *maps.Reader)
 	// Warn receives warnings, Log each step, Dump the stages of compilation; each may be nil.
 	Warn, Log func(string)
 	Dump      Dumper

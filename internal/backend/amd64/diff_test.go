@@ -185,6 +185,7 @@ func (tr *trial) inStates(e *executor, r *rand.Rand, state *irgen.State) ([]*tri
 		}
 		s.RecordRoom = r.Intn(12) != 0 && !tr.tooLarge()
 		s.Regs[ir.RegPC] = tr.cfg.PC
+		s.Env[ir.EnvSite] = uint64(tr.cfg.Layout.SiteID)
 		x.state = &s
 		x.thread(r)
 		x.in.Code, x.in.NFault, x.in.NEdge, x.in.Faults = tr.cfg.Addr, uint64(len(tr.code.Faults)), uint64(len(tr.code.Edges)), uint64(first)

@@ -1,6 +1,8 @@
 package amd64
 
 import (
+	"strconv"
+
 	"github.com/jalon-trace/jalon/internal/arch"
 	x86 "github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ir"
@@ -15,7 +17,25 @@ type surroundings struct {
 	*operands
 }
 
-func init() { lower[ir.Reg] = (*gen).lowerBase }
+func init() {
+	lower[ir.Reg] = (*gen).lowerBase
+	lower[ir.Env] = (*gen).lowerEnv
+}
+
+// lowerEnv gives the words of the environment that code in a process has.
+func (g *gen) lowerEnv(in *ir.Instr) {
+	d := g.dst(in.Dst)
+	switch in.Imm {
+	case ir.EnvCPU:
+		g.cpuOffset(d, 1)
+	case ir.EnvSite:
+		g.mi(iMOV, 4, rmReg(d), int64(g.cfg.Layout.SiteID))
+		g.a.siteID()
+	default:
+		panic("BUG: env " + strconv.FormatInt(in.Imm, 10) + " in a process")
+	}
+	g.setDst(in.Dst, d)
+}
 
 func (su *surroundings) lowerBase(in *ir.Instr) {
 	d := su.dst(in.Dst)

@@ -62,11 +62,13 @@ func TestUprobe(t *testing.T) {
 	v0 = reg rip
 	v1 = reg fs_base
 	v2 = reg rax
+	v3 = env site
 	count 1
-	reserve 320
+	reserve 336
 	put.8 @24, v0
 	put.8 @32, v1
 	put.8 @40, v2
+	put.8 @320, v3
 	copycomm @48
 	copyframes @64, 129
 	copyframes @208, 64
@@ -104,6 +106,9 @@ func TestUprobe(t *testing.T) {
 		u64 := func(at int) uint64 { return binary.LittleEndian.Uint64(rec[at:]) }
 		if site := binary.LittleEndian.Uint32(rec[4:]); uint64(site) != sites[k].site+1 {
 			t.Errorf("site %d, want %d", site, sites[k].site+1)
+		}
+		if u64(320) != sites[k].site {
+			t.Errorf("the word of the site is %d, want %d", u64(320), sites[k].site)
 		}
 		if u64(24) != pc || u64(32) != fs || u64(40) != []uint64{41, 21}[k] {
 			t.Errorf("rip %#x fs_base %#x rax %d; want %#x %#x", u64(24), u64(32), u64(40), pc, fs)

@@ -157,6 +157,7 @@ func (m *machine) compare(tr *trial, r *rand.Rand, n *tally) (err error) {
 			s.Env[k] = v
 		}
 	}
+	s.Env[ir.EnvSite] = uint64(tr.cfg.Layout.SiteID)
 	s.Comm = m.comm
 	s.Outside = outside{m, tr.cfg.Space}
 	if r.Intn(2) == 0 {

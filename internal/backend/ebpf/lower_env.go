@@ -103,7 +103,21 @@ var envHelpers = [ir.NumEnv]asm.BuiltinFunc{
 	ir.EnvJiffies: asm.FnJiffies64,
 }
 
-func (su *surroundings) env(in *ir.Instr) {
+func (g *gen) env(in *ir.Instr) {
+	switch {
+	case in.Imm != ir.EnvSite:
+		g.word(in)
+		return
+	case g.c.SiteFromCookie:
+		g.site()
+	default:
+		g.movImm(asm.R0, int64(g.c.Layout.SiteID))
+	}
+	g.store(in.Dst, asm.R0)
+}
+
+// word is a word of the environment that the kernel has.
+func (su *surroundings) word(in *ir.Instr) {
 	if in.Imm == ir.EnvContext {
 		d := su.dest(in.Dst)
 		su.load(d, su.an.context())

@@ -17,7 +17,7 @@ func (an *analysis) needsContext(in *ir.Instr) bool {
 	case ir.Reg:
 		return in.Imm != ir.RegThread
 	case ir.Env:
-		return in.Imm == ir.EnvContext
+		return in.Imm == ir.EnvContext || in.Imm == ir.EnvSite && an.c.SiteFromCookie
 	case ir.Count, ir.Reserve, ir.Give, ir.Take:
 		return an.c.SiteFromCookie
 	}

@@ -28,7 +28,7 @@ type Options struct {
 	StackIDs bool
 	// Walks makes ir.Walk and ir.Intern, for which an executor needs tables.
 	Walks bool
-	// Maps makes the operations on maps, and, in processes, Ticks: an executor needs tables and a clock.
+	// Maps makes the operations on maps, and, in processes, Ticks and EnvSite: an executor needs tables and a clock.
 	Maps bool
 	// NoRegs reads the registers out of the context block instead (Kernel).
 	NoRegs bool

@@ -71,6 +71,9 @@ func (vs *values) ctx() ir.Value {
 // bits are used further on.
 func (vs *values) env() ir.Value {
 	n := ir.EnvCPU + int64(vs.r.Intn(ir.EnvTime)) // not EnvJiffies, which changes like the time
+	if n == ir.EnvCPU && len(vs.avail)%2 == 0 {
+		n = ir.EnvSite
+	}
 	if n != ir.EnvTask && n != ir.EnvTime {
 		return vs.def(ir.I64, ir.Instr{Op: ir.Env, Imm: n})
 	}

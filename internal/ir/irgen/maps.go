@@ -9,8 +9,11 @@ import (
 
 // MapsOf are the maps of programs with Options.Maps. They have room for all keys of programs.
 var MapsOf = [...]ir.Map{
-	{Name: "one", Words: 1, Slots: 8}, {Name: "five", Words: 5, Slots: 8, Shared: true}, {Name: "long", Words: 1, Slots: 8, More: 3},
-	{Name: "cells", Words: 6, Slots: 8, Cells: true}, {Name: "single", Words: 3, Slots: 1, Single: true, Cells: true},
+	{Name: "one", Words: 1, Slots: 8},
+	{Name: "five", Words: 5, Slots: 8, Shared: true},
+	{Name: "long", Words: 1, Slots: 8, More: 3},
+	{Name: "cells", Words: 6, Slots: 8, Cells: true},
+	{Name: "single", Words: 3, Slots: 1, Single: true, Cells: true},
 }
 
 // MapSums is how many words of a value with cells are sums; the others are maxima.
@@ -134,8 +137,12 @@ func (mp *mapped) use() bool {
 	return true
 }
 
-// ticks uses only what is the same of every time.
+// ticks uses only what is the same of every time; or the number of the site.
 func (mp *mapped) ticks() {
+	if len(mp.avail)%2 == 0 {
+		mp.avail = append(mp.avail, mp.hidden(ir.Instr{Op: ir.Env, Imm: ir.EnvSite}))
+		return
+	}
 	t := mp.hidden(ir.Instr{Op: ir.Ticks})
 	mp.avail = append(mp.avail, mp.hidden(ir.Instr{Op: ir.Shr, W: 8, A: t, B: mp.constant(62)}))
 }

@@ -100,6 +100,8 @@ type Options struct {
 	Load func()
 	// Stack returns the frames of a stack that is a part of a key in a map of sites.
 	Stack func(number uint64) []printf.Frame
+	// SiteName is the name of a site in keys of those maps.
+	SiteName func(number uint64) string
 	// ClearSites clears a map of numbers at the sites. It is called while no probe runs.
 	ClearSites func(name string)
 	// System runs a command of the shell and returns its output.

@@ -73,7 +73,7 @@ func (st *siteTable) fill(m *Machine) {
 		if c == nil {
 			continue
 		}
-		c.key = keyOf(m, e.Key, t.Key)
+		c.key = keyOf(m, e.Key, t.Key, st.Parts)
 		id := string(encode(nil, c.key))
 		if other := t.elems[id]; other != nil {
 			other.join(c, st.Fn, t.Value.Signed)
@@ -122,13 +122,13 @@ func wordsKey(words []uint64) (b []byte) {
 	return b
 }
 
-// keyOf is a key of numbers, texts and stacks.
-func keyOf(m *Machine, words []uint64, t *types.Type) val {
+// keyOf is a key of numbers, texts, sites and stacks; parts has a letter for each.
+func keyOf(m *Machine, words []uint64, t *types.Type, parts string) val {
 	if t.Kind == types.Tuple {
 		v := val{}
-		for _, f := range t.Fields {
-			n := min(KeyWords(f.Type), len(words))
-			v.list = append(v.list, keyOf(m, words[:n], f.Type))
+		for i, f := range t.Fields {
+			n := min(keyWords(f.Type, parts[i:i+1]), len(words))
+			v.list = append(v.list, keyOf(m, words[:n], f.Type, parts[i:i+1]))
 			words = words[n:]
 		}
 		return v
@@ -136,12 +136,24 @@ func keyOf(m *Machine, words []uint64, t *types.Type) val {
 	switch {
 	case len(words) == 0:
 		return val{}
+	case isSite(parts) && m.opts.SiteName != nil:
+		return val{s: m.opts.SiteName(words[0])}
 	case t.Is(types.KStack, types.UStack) && m.opts.Stack != nil:
 		return stackValue(limited(m.opts.Stack(words[0]), int(t.Stack.Limit)))
 	case t.Kind == types.String:
 		return val{s: cstr(string(wordsKey(words)))}
 	}
 	return num(fit(words[0], t))
+}
+
+// isSite reports whether a part of a key is the number of a site.
+func isSite(part string) bool { return part == string(plan.PartProbe) || part == string(plan.PartFunc) }
+
+func keyWords(t *types.Type, part string) int {
+	if isSite(part) {
+		return 1
+	}
+	return KeyWords(t)
 }
 
 // KeyWords is how many words a part of a key has.

@@ -14,7 +14,7 @@ import (
 // the records. A map can be at the sites if
 //
 //  1. it is updated by functions such as count() and hist(), or its values are integers or pointers,
-//  2. all its changes and reads in probes at places can be computed there: keys of numbers, short texts, the thread, stacks of programs;
+//  2. all its changes and reads in probes at places can be computed there: keys of numbers, short texts, the thread, its name, the CPU, the place or function, stacks of programs;
 //     conditions that are known there, outside of loops of which the passes are not known,
 //  3. what a hit does with a value does not depend on that other threads leave it alone meanwhile: = and += of a value that
 //     depends on the value before, as in if (@a < $x) { @a = $x; }, only if the thread is a part of the key, and
@@ -33,7 +33,7 @@ type SiteMap struct {
 	Fn              string // count, sum, ...; "" for a map of numbers
 	K               uint   // of hist
 	Low, High, Step int64  // of lhist
-	Parts           string // of keys, a letter each: n number, t text, T thread, s stack
+	Parts           string // of keys, a letter each: PartNumber, ...
 	Adds            bool   // it has ++, --, += or -=
 	keyed           bool   // Parts is known
 	placed          bool   // Kernel is known
@@ -145,6 +145,7 @@ func (c *candidates) drop(name string) {
 func (c *candidates) used() (out []*SiteMap) {
 	for _, m := range c.p.Maps {
 		if k := c.maps[m.Name]; k != nil && k.used {
+			k.Parts = strings.ReplaceAll(k.Parts, string(partKernelComm), string(PartText))
 			out = append(out, k)
 		}
 	}

@@ -43,7 +43,21 @@ func (w *translator) hasParts(k *SiteMap, kinds string) bool {
 	if !k.keyed {
 		k.keyed, k.Parts = true, kinds
 	}
-	return k.Parts == kinds
+	if len(kinds) != len(k.Parts) {
+		return false
+	}
+	both := []byte(k.Parts)
+	for i := range both {
+		switch a, b := both[i], kinds[i]; {
+		case a == b, b == partKernelComm && (a == PartText || a == PartComm):
+		case a == partKernelComm && (b == PartText || b == PartComm):
+			both[i] = b
+		default:
+			return false
+		}
+	}
+	k.Parts = string(both)
+	return true
 }
 
 // The kinds of SiteMap.Parts.
@@ -52,9 +66,30 @@ const (
 	PartText   = 't'
 	PartThread = 'T'
 	PartStack  = 's'
+	PartProbe  = 'P' // the site, which is shown as its attach point
+	PartFunc   = 'F' // the site, which is shown as its function
+	PartComm   = 'c' // the name of the thread, of which sites in a process have the thread
+	// partKernelComm is its text, as sites in the kernel have it: it is a PartText, or a PartComm if sites in a process use the map.
+	partKernelComm = 'k'
 )
 
+// siteNumber is the C of a part that the site knows without it.
+const siteNumber = "0"
+
+// commBytes are those of the name of a thread.
+const commBytes = 16
+
 func (w *translator) keyPart(x script.Expr, t *types.Type) (c, kind string) {
+	if word := wordOf(x); len(arguments(x)) == 0 && w.p.Consts[x] == nil {
+		switch {
+		case word == "probe" && t.Kind == types.String:
+			return siteNumber, string(PartProbe)
+		case word == "func" && t.Is(types.KSym, types.USym):
+			return siteNumber, string(PartFunc)
+		case word == "comm" && t.Kind == types.String && t.Size == commBytes:
+			return "$comm", string(map[bool]rune{true: partKernelComm, false: PartComm}[w.inKernel()])
+		}
+	}
 	switch {
 	case t.Kind == types.String:
 		return w.keyText(x, t), string(PartText)
@@ -87,9 +122,6 @@ func (w *translator) keyText(x script.Expr, t *types.Type) string {
 	}
 	if !w.typeOf(x).Is(types.String) {
 		return ""
-	}
-	if wordOf(x) == "comm" && len(arguments(x)) == 0 && w.inKernel() {
-		return "$comm"
 	}
 	if call, ok := x.(*script.Call); ok && wordOf(x) == "str" {
 		return w.shortText(call)

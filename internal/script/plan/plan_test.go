@@ -66,8 +66,12 @@ func TestDivision(t *testing.T) {
 		{`@n = @n + 1;`, "record"}, // depends on the value before
 		{`@n[tid] = @n[tid] + 1;`, "k= @n"},
 		{`if (@m < arg0) { @m = arg0; }`, "record"},
-		{`@n[arg0 % 3] = count();`, "record"},
-		{`@n[comm] = count(); @m++;`, "+ record @m"},
+		{`@n[arg0 % 3] = count(); @d = sum(arg0 / 1000);`, "++ @d @n"},
+		{`@n[arg0 % 0] = count();`, "record"}, // jalon warns
+		{`@n[arg0 / arg1] = count();`, "record"},
+		{`@n[comm] = count(); @m[cpu, probe, func]++;`, "++ @m @n"},
+		{`@n[probe] = count(); @m[strftime("%Y", nsecs)] = count();`, "+ record @n"},
+		{`if (cpu == 1) { @n = count(); }`, "+ @n"},
 		{`@n[str(arg0, 64)] = count(); @t[str(arg0)] = count();`, "+ record @n"},
 		{`@n++; print(@n);`, "record"},
 		{`@n++; clear(@n);`, "record"},

@@ -3,6 +3,7 @@ package plan
 import (
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/types"
@@ -202,8 +203,17 @@ func (w *translator) arith(op, a, b string, s, t, r *types.Type) (string, bool) 
 		return of(r.Signed, of(false, a)+" << ("+of(false, b)+" & 63UL)"), true
 	case ">>":
 		return of(r.Signed, of(s.Signed, a)+" >> ("+of(false, b)+" & 63UL)"), true
+	case "/", "%":
+		signed = signed && r.Signed
+		return of(r.Signed, of(signed, a)+" "+op+" "+of(signed, b)), divisor(b) // by 0: jalon warns, with a value
 	}
-	return "", false // a division by 0 is a value in the language, and a fault at the site
+	return "", false
+}
+
+// divisor reports whether C is a constant that is not 0.
+func divisor(c string) bool {
+	n, err := strconv.ParseUint(strings.TrimRight(strings.TrimPrefix(c, "(long)"), "UL"), 10, 64)
+	return err == nil && n != 0
 }
 
 func (w *translator) choice(x *script.Cond, t *types.Type) (string, bool) {

@@ -30,7 +30,7 @@ func init() {
 			return "(unsigned long)($pid)", len(args) == 0
 		},
 		"cpid": (*translator).child,
-		"tid":  kernel("$tid"), "cpu": kernel("$cpu"), "uid": kernel("$uid"), "gid": kernel("$gid"),
+		"tid":  kernel("$tid"), "cpu": (*translator).cpu, "uid": kernel("$uid"), "gid": kernel("$gid"),
 		"cgroup": kernel("$cgroup"), "jiffies": kernel("$jiffies"), "curtask": kernel("$task"),
 		"nsecs": (*translator).nsecs,
 		"argN":  (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
@@ -55,6 +55,12 @@ func (w *translator) nsecs(x script.Expr, _ string, _ []script.Expr) (string, bo
 		return now, w.timed()
 	}
 	return fmt.Sprintf("(%s + %dUL)", now, w.opt.Slept), w.timed()
+}
+
+// cpu is the number of the CPU. In a process only maps have it from the site: a thread may go to another CPU before its record is
+// written, which has the number for all else.
+func (w *translator) cpu(x script.Expr, _ string, args []script.Expr) (string, bool) {
+	return wide("$cpu", w.typeOf(x)), len(args) == 0 && (w.inKernel() || w.at != nil && !w.at.direct)
 }
 
 // child is the process of -c.

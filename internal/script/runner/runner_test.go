@@ -150,7 +150,9 @@ func TestSiteMaps(t *testing.T) {
 		src  string
 		maps int // of the sites
 	}{
-		{`uprobe:PROG:handle /arg1 != 3/ { @n[arg1 % 3] = count(); EXTRA }`, 0}, // the remainder is jalon's
+		{`uprobe:PROG:handle /arg1 != 3/ { @n[arg1 % 3] = count(); @m[((int64)arg1 - 5) % 3] = count(); @d[((int64)arg1 - 5) / 2, (int8)arg1 / 3] = sum((int64)arg1 - 9); @h = hist(arg1 * 1000 / 7); EXTRA }`, 4},
+		{`uprobe:PROG:handle { @c[comm] = count(); @p[probe] = count(); @f[func] = sum(arg1); @all[func, comm, probe, arg1 & 1] = max(arg1); EXTRA }`, 4},
+		{`uprobe:PROG:handle { @p[probe] = count(); @f[func] = count(); EXTRA } uretprobe:PROG:handle { @p[probe] = count(); EXTRA }`, 2},
 		{`uprobe:PROG:handle /arg1 != 3/ { $t = arg1 & 3; @n = count(); @k[$t] = count(); @s = sum((int32)arg1 - 3); @a[arg1 & 1, arg1 > 4] = avg(arg1); EXTRA }`, 4},
 		{`uprobe:PROG:handle { @lo = min((int64)arg1 - 5); @hi = max((int64)arg1 - 20); @ulo = min(arg1 + 7); @st[arg1 & 1] = stats(arg1); EXTRA }`, 4},
 		{`uprobe:PROG:handle { @h = hist((int64)arg1 * arg1 - 9); @h2[(int8)arg1 - 4] = hist(arg1, 2); @l = lhist(arg1, 2, 6, 2); EXTRA }`, 3},
@@ -201,11 +203,12 @@ func TestDivided(t *testing.T) {
 		{entry + `{ if (arg1 > 5) { @b[tid] = arg1; printf("big %d\n", arg1); } else if (arg1 == 3) { @b[tid] = 100; return; } @all[tid] += @b[tid]; @n++; }`, 3},
 		{entry + `{ unroll(3) { @n++; @s[tid] += arg1; } for ($i : (uint64)0..(uint64)4) { @c[$i] = count(); @k[$i] += $i * arg1; } }`, 4},
 		{entry + `{ $x = arg1 > 3 ? arg1 : 2; if (arg1 & 1) { $x += 7; } @x[$x] = count(); @y[tid] = $x; printf("%d %d\n", $x, @y[tid]); }`, 2},
-		{entry + `{ @n = count(); @m[arg1] = count(); }` + ret + `{ @m[retval % 3] = count(); }`, 1}, // @m is in jalon
+		{entry + `{ @n = count(); @m[arg1] = count(); }` + ret + `{ @m[retval % (retval - 100)] = count(); }`, 1}, // @m is in jalon
+		{entry + `{ @c[arg1 / 4] = count(); @z = sum(arg1 / (arg1 & 1)); }`, 1},                                   // by 0: a warning
 		{declared + entry + `{ $r = (struct req *)arg0; @len[$r->type] += $r->len; if ($r->next) { @next[tid] = $r->next->type; } else { delete(@next[tid]); } }` + ret + `{ printf("%d\n", @next[tid]); }`, 2},
 		{entry + `/arg1 > 2/ { @t = nsecs; @a[tid] = nsecs; }` + ret + `/@a[tid]/ { $d = nsecs - @a[tid]; @ok[$d < 1000000000] = count(); if (nsecs < @a[tid]) { printf("later\n"); } delete(@a[tid]); } end { clear(@t); }`, 3},
 		{entry + `{ @[ustack(2)] = count(); @one[ustack(raw, 1)] = count(); } end { print(len(@)); clear(@); print(len(@one)); clear(@one); }`, 2},
-		{entry + `{ @[tid == 0, comm] = count(); @n = count(); }`, 1},                                       // the name is jalon's
+		{entry + `{ @[arg1 == 0, comm] = count(); @n[strftime("%Y", nsecs)] = count(); @m = count(); }`, 2},
 		{entry + `{ if (@max < arg1) { @max = arg1; } @n++; }`, 1},                                          // depends on the value before
 		{entry + `{ @seen[arg1 & 3]++; if (@seen[arg1 & 3] == 2) { printf("twice %d\n", arg1 & 3); } }`, 1}, // printed from the site's value
 		{entry + `{ $i = (uint64)0; while ($i < arg1) { @loop++; $i++; } @n++; }`, 1},                       // passes are not known
@@ -258,6 +261,11 @@ func TestSiteMapsOfKernel(t *testing.T) {
 		enter + " /pid == cpid/ { @[uid, tid == pid, args.__syscall_nr] = stats(args.__syscall_nr); EXTRA }",
 		enter + " /pid == cpid/ { @[comm] = count(); EXTRA }",
 		enter + " /pid == cpid/ { @[kstack] = count(); EXTRA }",
+		exit + " /pid == cpid/ { @[args.ret / 1000, args.ret % 7, (args.ret - 5000000) / 1000000, (args.ret - 3) % 2] = count(); EXTRA }",
+		"tracepoint:syscalls:sys_*_getppid /pid == cpid/ { @[probe] = count(); EXTRA }",
+		"uprobe:PROG:handle { @[probe, func, comm] = count(); EXTRA }",
+		"uprobe:PROG:handle { @[comm] = count(); EXTRA } " + enter + " /pid == cpid/ { @[comm] = count(); EXTRA }",
+		"uprobe:PROG:handle { @[probe] = count(); EXTRA } " + enter + " /pid == cpid/ { @[probe] = count(); EXTRA }",
 		exit + " /pid == cpid/ { @[kstack(raw, 2), tid == pid] = hist(args.ret & 3); EXTRA }",
 		"rawtracepoint:sys_enter /pid == cpid && args.id == 110/ { @[comm, kstack(1)] = max(args.id); EXTRA }",
 		enter + " /pid == cpid/ { @[pid == 1, comm, args.__syscall_nr == 1 ? 1 : 2] = sum(2); EXTRA }",

@@ -2,9 +2,11 @@ package runner
 
 import (
 	"context"
+	"encoding/binary"
 	"slices"
 	"sync"
 
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/script/interp"
@@ -23,7 +25,8 @@ type siteMaps struct {
 	// noStack are the maps with stacks that were not kept, frames those that were.
 	noStack map[string]bool
 	frames  map[uint64][]printf.Frame
-	last    bool // they were loaded when nothing could change any more
+	names   []string // of sites, by the numbers that keys have
+	last    bool     // they were loaded when nothing could change any more
 
 	mu      sync.Mutex
 	retired map[string]maps.Merged // of threads that have ended
@@ -52,7 +55,9 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 			d.Key = []sema.KeyPart{keyPart(k.Key)}
 		}
 		for i := range d.Key {
-			d.Key[i].Kind = partKinds[k.Parts[i]]
+			if d.Key[i].Kind = partKinds[k.Parts[i]]; d.Key[i].Kind != sema.KeyText && d.Key[i].Kind != sema.KeyComm {
+				d.Key[i].Bytes = 0
+			}
 		}
 		m.decls[k.Name] = d
 	}
@@ -60,7 +65,10 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 }
 
 // partKinds are the kinds of parts of keys.
-var partKinds = map[byte]sema.KeyKind{plan.PartNumber: sema.KeyNumber, plan.PartText: sema.KeyText, plan.PartThread: sema.KeyThread, plan.PartStack: sema.KeyStack}
+var partKinds = map[byte]sema.KeyKind{
+	plan.PartNumber: sema.KeyNumber, plan.PartText: sema.KeyText, plan.PartThread: sema.KeyThread, plan.PartStack: sema.KeyStack,
+	plan.PartComm: sema.KeyComm, plan.PartProbe: sema.KeySite, plan.PartFunc: sema.KeySite,
+}
 
 // keyPart declares a part of a key.
 func keyPart(t *types.Type) sema.KeyPart {
@@ -97,14 +105,14 @@ func (m *siteMaps) actions(tp *tracepoint.Tracepoint, site *plan.Site) {
 }
 
 // ended takes what a thread has in a map out of it: another one may get its thread pointer.
-func (m *siteMaps) ended(tid int, thread uint64, name string, r *maps.Reader) {
+func (m *siteMaps) ended(th event.Thread, thread uint64, name string, r *maps.Reader) {
 	d := m.decls[name]
 	if d == nil {
 		return
 	}
 	first, _ := d.Layout()
 	for i, part := range d.Key {
-		if part.Kind != sema.KeyThread {
+		if part.Kind != sema.KeyThread && part.Kind != sema.KeyComm {
 			continue
 		}
 		for e := range r.Entries() {
@@ -117,31 +125,71 @@ func (m *siteMaps) ended(tid int, thread uint64, name string, r *maps.Reader) {
 			}
 			shown := e.Shown
 			value := r.Take(&e, d.Sums())
-			e.Key[first[i]] = uint64(tid)
+			setThread(e.Key[first[i]:], part, th)
 			m.retired[name].Put(e.Key, value, shown, d.Sums(), d.Kind != sema.MapNumber)
 			m.mu.Unlock()
 		}
 	}
 }
 
-// threads is a map in whose keys threads have their numbers.
-func (s *running) threads(d *sema.Map, all maps.Merged) maps.Merged {
+// setThread puts a thread into a key.
+func setThread(words []uint64, part sema.KeyPart, th event.Thread) {
+	if part.Kind == sema.KeyThread {
+		words[0] = uint64(th.Tid)
+		return
+	}
+	var text [sema.CommBytes]byte
+	copy(text[:], th.Comm)
+	for i := range sema.CommBytes / 8 {
+		words[i] = binary.LittleEndian.Uint64(text[8*i:])
+	}
+}
+
+// elements are those of a map in one of the engines, or of ended threads.
+type elements struct {
+	maps.Merged
+	kernel bool
+	ended  bool // the parts that are threads have been replaced
+}
+
+// named is a map in whose keys threads have their numbers or names, and sites the numbers of their names.
+func (s *running) named(d *sema.Map, parts string, list []elements) maps.Merged {
 	s.maps.mu.Lock()
 	defer s.maps.mu.Unlock()
 	out := maps.Merged{}
 	first, _ := d.Layout()
-	for _, list := range []maps.Merged{s.maps.retired[d.Name], all} {
-		for _, t := range list {
+	for _, of := range append(list, elements{s.maps.retired[d.Name], false, true}) {
+		for _, t := range of.Merged {
 			key := slices.Clone(t.Key)
 			for i, part := range d.Key {
-				if w := &key[first[i]]; part.Kind == sema.KeyThread && *w >= sema.LeastThread {
-					*w = uint64(s.sess.Thread(*w))
+				switch w := key[first[i]:]; {
+				case part.Kind == sema.KeySite:
+					w[0] = s.siteName(parts[i], of.kernel, w[0])
+				case of.kernel || of.ended || part.Kind != sema.KeyThread && part.Kind != sema.KeyComm:
+				default:
+					setThread(w, part, s.sess.Thread(w[0]))
 				}
 			}
 			out.Put(key, t.Value, t.Shown, d.Sums(), d.Kind != sema.MapNumber)
 		}
 	}
 	return out
+}
+
+// siteName is the number, in siteMaps.names, of what a site is called in a key.
+func (s *running) siteName(part byte, kernel bool, site uint64) uint64 {
+	name := ""
+	if x := s.sess.SiteOf(kernel, site); x != nil {
+		if name = x.Place; part == plan.PartFunc {
+			name = x.Function
+		}
+	}
+	i := slices.Index(s.maps.names, name)
+	if i < 0 {
+		i = len(s.maps.names)
+		s.maps.names = append(s.maps.names, name)
+	}
+	return uint64(i)
 }
 
 // clear clears a map of numbers.
@@ -154,7 +202,7 @@ func (s *running) clear(name string) {
 		s.maps.mu.Lock()
 		delete(s.maps.retired, name)
 		s.maps.mu.Unlock()
-		_ = s.sess.Maps(func(n string, r *maps.Reader) { // without maps there are no elements
+		_ = s.sess.Maps(func(n string, r *maps.Reader, _ bool) { // without maps there are no elements
 			if n == name {
 				r.Clear(!d.SetOnly)
 			}
@@ -165,6 +213,14 @@ func (s *running) clear(name string) {
 
 // stack is a stack in a key.
 func (m *siteMaps) stack(number uint64) []printf.Frame { return m.frames[number] }
+
+// name is the name of a site in a key.
+func (m *siteMaps) name(number uint64) string {
+	if number >= uint64(len(m.names)) {
+		return ""
+	}
+	return m.names[number]
+}
 
 // stacks reads the stacks in the keys of a map.
 func (s *running) stacks(d *sema.Map, all maps.Merged) {
@@ -193,23 +249,24 @@ func (s *running) load() {
 	}
 	read := map[string]maps.Merged{}
 	f := func() {
+		found := map[string][]elements{}
 		clear(s.maps.full)
 		s.maps.frames = map[uint64][]printf.Frame{}
 		clear(read)
-		_ = s.sess.Maps(func(name string, r *maps.Reader) { // without maps there are no elements
+		_ = s.sess.Maps(func(name string, r *maps.Reader, kernel bool) { // without maps there are no elements
 			d := s.maps.decls[name]
 			if d == nil {
 				return
 			}
-			if read[name] == nil {
-				read[name] = maps.Merged{}
-			}
-			read[name].Add(r, d.Sums())
+			m := maps.Merged{}
+			m.Add(r, d.Sums())
+			found[name] = append(found[name], elements{m, kernel, false})
 			s.maps.full[name] += r.NoRoom()
 		})
-		for name, d := range s.maps.decls {
-			read[name] = s.threads(d, read[name])
-			s.stacks(d, read[name])
+		for _, k := range s.maps.list {
+			d := s.maps.decls[k.Name]
+			read[k.Name] = s.named(d, k.Parts, found[k.Name])
+			s.stacks(d, read[k.Name])
 		}
 	}
 	if s.sess.Look(context.Background(), f) != nil {
