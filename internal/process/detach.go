@@ -28,6 +28,7 @@ func (p *detacher) detach() error {
 		p.world.thaw()
 		return err
 	}
+	p.nesting.leave()
 	p.awaitForks()
 	p.children.releaseChildren()
 	if p.handovers.leftBorrowed != nil {

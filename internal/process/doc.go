@@ -24,6 +24,7 @@
 //	signals       signals.go, redirect.go,      which signals are of generated code, and which
 //	              crash.go, profile.go,         the program's
 //	              clock.go
+//	nesting       nesting.go                    handlers of signals that come faster than they return
 //	dispositions  repair.go, actions.go         actions and masks of signals as the program has them
 //	linker        modules.go                    modules that come and go
 //	children      fork.go, clonechild.go,       what the process creates

@@ -30,6 +30,9 @@ func (p *driver) handleReport(r threads.Report) {
 		p.debugger.execute(p.ctl.machine.Stopped(t))
 	}
 	p.registered.report(t, r.Kind)
+	if t != nil && r.Kind != threads.Ended {
+		p.nesting.stopped(t)
+	}
 	p.execute(do)
 	if t == nil || r.Kind == threads.Ended {
 		return
@@ -58,6 +61,7 @@ func (p *driver) executeStop(e effect) bool {
 		p.signals.signalStop(t, e.Signal)
 	case threads.HandleCall:
 		p.debugger.syscallStop(t)
+		p.nesting.atCall(t)
 	case threads.FindChild:
 		p.children.findChild(t, e.Clone)
 	case threads.RestoreCopy:

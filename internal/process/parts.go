@@ -47,6 +47,7 @@ type tracer struct {
 	exclusive    exclusive
 	breakpoints  breakpoints
 	registered   registered
+	nesting      nesting
 }
 
 // waiter takes reports from the kernel in an order in which each thread has its turn.
@@ -88,10 +89,7 @@ func (h host) AtCallExit(t *task) bool { return h.ctl != nil && !t.dbg.Entry }
 
 // signals decides about signals that are about to be delivered: which are of generated code,
 // and which are the program's.
-type signals struct {
-	*tracer
-	handlers map[unix.Signal]uint64 // of ticks, last known: see ticks.go
-}
+type signals struct{ *tracer }
 
 // dispositions keeps the actions and masks of the signals that generated code raises as the
 // program has them, and the handlers that keep its code harmless when jalon dies.
@@ -169,8 +167,8 @@ func newTracer(cfg Config) *tracer {
 		tracer: t, actions: map[unix.Signal]sigaction{}, masks: map[int]uint64{}, faultHandlers: map[unix.Signal]trapHandler{},
 	}
 	t.attacher.tracer, t.starter.tracer, t.linker.tracer, t.handovers.tracer = t, t, t, t
-	t.world, t.driver, t.signals, t.children, t.detacher = world{tracer: t}, driver{t}, signals{t, map[unix.Signal]uint64{}}, children{t}, detacher{t}
-	t.registered.tracer = t
+	t.world, t.driver, t.signals, t.children, t.detacher = world{tracer: t}, driver{t}, signals{t}, children{t}, detacher{t}
+	t.registered.tracer, t.nesting.tracer = t, t
 	t.debugger, t.stepper, t.exclusive, t.breakpoints = debugger{t}, stepper{t}, exclusive{t}, breakpoints{t}
 	return t
 }

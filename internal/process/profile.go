@@ -94,7 +94,11 @@ func (p *signals) leaveCode(t *task, held unix.Signal) (moved bool) {
 			return true
 		}
 		moved = true
-		if sys.Cont(t.TID, 0) != nil {
+		request := sys.Free
+		if t.holding() {
+			request = sys.ToCall
+		}
+		if sys.Resume(t.TID, request, 0) != nil {
 			return moved
 		}
 		t.State, t.Sig = threads.Running, 0

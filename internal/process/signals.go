@@ -29,20 +29,14 @@ func signalHandler(sig unix.Signal) func(p *signals, t *task, sig unix.Signal, s
 // signalStop: a signal is about to be delivered. t.sig stays 0 where it is
 // suppressed; then it is taken from the kernel, too.
 func (p *signals) signalStop(t *task, sig unix.Signal) {
-	k := p.tickOf(t, sig)
-	if !p.merges(t, k) {
-		p.handleSignal(t, sig)
-	}
+	p.handleSignal(t, sig)
 	switch {
 	case t.Sig == 0:
 	case p.debugger.controlled(t):
 		p.debugger.controlSignal(t)
 	default:
-		if t.Sig != k.sig {
-			k = tick{} // it is put off
-		}
+		p.nesting.deliver(t, t.Sig)
 		p.dispositions.learnOnDelivery(t)
-		p.delivered(t, k)
 	}
 	if t.State == threads.Stopped && t.Stop == threads.StopSignal && t.Sig == 0 && t.dbg.Kept == nil {
 		p.waits.drop(t)

@@ -22,7 +22,7 @@ type task struct {
 	asBorn     bool         // with all signals blocked, as libc does it: see inheritMask
 	hidden     hidden       // see restart.go
 	again      *sys.Siginfo // what a profiler's signal was that is sent again, see profile.go
-	ticked     tick         // the signal that it was given last, if a timer's, see ticks.go
+	stack      handlerStack // see nesting.go
 	newPC      uint64       // for a parked thread: to be set when it stops
 	fs         uint64       // thread pointer, last known
 	dbg        runcontrol.Thread
@@ -41,6 +41,12 @@ func (p *world) resume(t *task) {
 	if !p.threads.MayResume(t) {
 		return
 	}
+	if t.stack.given != 0 {
+		_ = p.settle(t) // an error: it is dying, or goes on as it is
+		if t.stack.given = 0; !p.threads.MayResume(t) {
+			return
+		}
+	}
 	t.hidden.resumed(t.TID)
 	var err error
 	if t.Stop == threads.StopGroup {
@@ -50,7 +56,7 @@ func (p *world) resume(t *task) {
 		request := sys.Free
 		if p.ctl != nil {
 			request = p.debugger.request(t)
-		} else if p.children.borrows(t) && powerless() {
+		} else if p.children.borrows(t) && powerless() || t.holding() {
 			request = sys.ToCall
 		}
 		err = sys.Resume(t.TID, request, t.Sig)
@@ -77,6 +83,7 @@ func (p *world) settle(t *task) error {
 			return sys.ErrThreadGone
 		}
 		if t.Stop == threads.StopTrap || t.Stop == threads.StopGroup {
+			p.nesting.begun(t)
 			return nil
 		}
 		if t.Hold&threads.HoldVfork != 0 || t.VforkCopy { // it would sleep in the kernel

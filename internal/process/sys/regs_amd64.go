@@ -77,12 +77,24 @@ func (r *Regs) SetPause(pc uint64, d time.Duration) {
 	r.SetCall(pc, unix.SYS_POLL, 0, 0, uint64(d.Milliseconds()))
 }
 
-// EntersHandler reports whether the registers can be those at a handler's first instruction, and where its frame has
-// the siginfo_t (struct rt_sigframe in the kernel's arch/x86/include/asm/sigframe.h).
-func (r *Regs) EntersHandler(sig unix.Signal) (info uint64, ok bool) {
-	const context, infoAt = 8, 8 + 304
-	return r.Rsi, r.Rdi == uint64(sig) && r.Rax == 0 && r.Rdx == r.Rsp+context && r.Rsi == r.Rsp+infoAt
+// EntersHandler reports whether the registers can be those at the first instruction of a signal's handler.
+func (r *Regs) EntersHandler(sig unix.Signal) bool {
+	return r.Rdi == uint64(sig) && r.Rax == 0 && r.Rdx == r.Rsp+frameContext && r.Rsi == r.Rsp+frameInfo
 }
+
+// EndsHandler reports whether, at rt_sigreturn(2), the frame is that of the handler that began with this stack pointer:
+// the handler's return has taken an address from it.
+func (r *Regs) EndsHandler(began uint64) bool { return r.Rsp == began+8 }
+
+// AlternateStack is where the frame of a handler that is about to begin has the thread's struct stack_t.
+func (r *Regs) AlternateStack() uint64 { return r.Rsp + frameStack }
+
+// Of struct rt_sigframe in the kernel's arch/x86/include/asm/sigframe.h: struct ucontext, its uc_stack, and siginfo_t.
+const (
+	frameContext = 8
+	frameStack   = frameContext + 16
+	frameInfo    = frameContext + 304
+)
 
 // SetClock does what rdtsc at the pc would do.
 func (r *Regs) SetClock(tsc uint64) {

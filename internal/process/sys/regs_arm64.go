@@ -40,14 +40,16 @@ const SyscallLen = 4
 func unwritten() { panic("BUG: process: in-process tracing on arm64") }
 
 // ThreadPointer and what follows are written for x86-64 only.
-func (r *Regs) ThreadPointer() uint64                    { unwritten(); return 0 }
-func (r *Regs) Call() int64                              { unwritten(); return 0 }
-func (r *Regs) CallArg(int) uint64                       { unwritten(); return 0 }
-func (r *Regs) CallResult() int64                        { unwritten(); return 0 }
-func (r *Regs) SetCallResult(int64)                      { unwritten() }
-func (r *Regs) SetCall(uint64, uint64, ...uint64)        { unwritten() }
-func (r *Regs) SetPause(uint64, time.Duration)           { unwritten() }
-func (r *Regs) SetClock(uint64)                          { unwritten() }
-func (r *Regs) EntersHandler(unix.Signal) (uint64, bool) { unwritten(); return 0, false }
-func GetXSave(int) ([]byte, error)                       { unwritten(); return nil, nil }
-func SetXSave(int, []byte) error                         { unwritten(); return nil }
+func (r *Regs) ThreadPointer() uint64             { unwritten(); return 0 }
+func (r *Regs) Call() int64                       { unwritten(); return 0 }
+func (r *Regs) CallArg(int) uint64                { unwritten(); return 0 }
+func (r *Regs) CallResult() int64                 { unwritten(); return 0 }
+func (r *Regs) SetCallResult(int64)               { unwritten() }
+func (r *Regs) SetCall(uint64, uint64, ...uint64) { unwritten() }
+func (r *Regs) SetPause(uint64, time.Duration)    { unwritten() }
+func (r *Regs) SetClock(uint64)                   { unwritten() }
+func (r *Regs) EntersHandler(unix.Signal) bool    { unwritten(); return false }
+func (r *Regs) EndsHandler(uint64) bool           { unwritten(); return false }
+func (r *Regs) AlternateStack() uint64            { unwritten(); return 0 }
+func GetXSave(int) ([]byte, error)                { unwritten(); return nil, nil }
+func SetXSave(int, []byte) error                  { unwritten(); return nil }

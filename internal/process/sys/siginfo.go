@@ -15,13 +15,9 @@ type Siginfo struct {
 	_                  [104]byte
 }
 
-// Bytes is the memory of si.
-func (si *Siginfo) Bytes() []byte { return (*[unsafe.Sizeof(*si)]byte)(unsafe.Pointer(si))[:] }
-
 // Values of Siginfo.Code (asm-generic/siginfo.h).
 const (
 	SIUser   = 0    // and below: sent by a program
-	SITimer  = -2   // a timer of timer_create(2); Siginfo.Addr is its number and, above, si_overrun
 	SITkill  = -6   // by tgkill(2)
 	SIKernel = 0x80 // sent by the kernel: int3, non-canonical address, terminal
 

@@ -1,0 +1,137 @@
+package process
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/process/sys"
+)
+
+// TestNesting: signals that come while a thread is stopped again and again, in the middle of a handler that does not block
+// its signal, do not fill a small stack with frames; none is lost, and none stays blocked.
+func TestNesting(t *testing.T) {
+	bin := build(t, "nested")
+	for _, c := range []struct {
+		how, way string
+		sig      unix.Signal
+		size     int
+		frames   int // at once, at most
+	}{
+		{"setitimer", "returns", unix.SIGALRM, 6, 4},
+		{"timer", "returns", sigRTMin + 1, 6, 4},
+		{"timer", "returns", sigRTMin + 1, 2, 2}, // room for one and its handler
+		{"disarm", "returns", sigRTMin + 1, 6, 4},
+		{"plain", "returns", sigRTMin + 1, 6, 5},
+		{"timer", "jumps", sigRTMin + 1, 6, 4},
+		{"setitimer", "jumps", unix.SIGALRM, 6, 4},
+		{"timer", "waits", sigRTMin + 1, 12, 10},
+		{"timer", "execs", sigRTMin + 1, 12, 10},
+		{"sent", "returns", unix.SIGUSR1, 6, 4},
+		{"sent", "returns", sigRTMin + 1, 6, 4},
+	} {
+		t.Run(fmt.Sprint(c.how, "-", c.way, "-", int(c.sig), "-", c.size), func(t *testing.T) {
+			f := launchFree(t, bin, c.how, c.way, fmt.Sprint(c.size))
+			pid := f.cmd.Process.Pid
+			sent := c.how == "sent"
+			if sent {
+				waitCaught(t, pid, c.sig)
+				_ = unix.Kill(pid, c.sig)
+			}
+			f.out.wait(t, "ready")
+			p := attach(t, pid, Config{})
+			const rounds, queue = 200, 5
+			n := 1
+			for range rounds {
+				if _, err := p.Stopped(func(*Stopped) error {
+					if sent {
+						for range queue {
+							_ = unix.Kill(pid, c.sig)
+							n++
+						}
+						return nil
+					}
+					return p.awaitTick(c.sig)
+				}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if sent {
+				awaitHandled(t, p, c.sig) // without jalon they would need a frame each
+			}
+			if err := p.Detach(); err != nil {
+				t.Fatal(err)
+			}
+			if !sent { // it still gets them
+				_, _ = f.in.Write([]byte("."))
+				f.out.wait(t, "more")
+			}
+			_ = f.in.Close()
+			err := f.cmd.Wait()
+			var frames, calls int
+			out := f.out.all()
+			if i := strings.Index(out, "frames"); i >= 0 {
+				_, _ = fmt.Sscanf(out[i:], "frames %d calls %d", &frames, &calls)
+			}
+			if err != nil || frames < 1 || frames > c.frames {
+				t.Errorf("%v: %d frames at once after %d stops: %s", err, frames, rounds, out)
+			}
+			if sent && c.sig >= sigRTMin && calls != n {
+				t.Errorf("%d calls of the handler, %d signals were sent", calls, n)
+			}
+			for line := range strings.Lines(out) {
+				if mask, found := strings.CutPrefix(line, "SigBlk:"); found && strings.Trim(mask, "\t 0\n") != "" {
+					t.Errorf("a child has blocked signals: %s", line)
+				}
+			}
+		})
+	}
+}
+
+// sigRTMin is libc's.
+const sigRTMin = unix.Signal(34)
+
+// awaitTick waits until the timer of a stopped process has expired, unless a thread has the signal already.
+func (p *Process) awaitTick(sig unix.Signal) error {
+	for start := time.Now(); time.Since(start) < testPatience; {
+		for _, t := range p.threads.All() {
+			if t.Sig == sig {
+				return nil
+			}
+		}
+		if pendingShared(p.threads.Get(p.pid).TID)&sys.SigBit(sig) != 0 {
+			return nil
+		}
+	}
+	return fmt.Errorf("the timer does not expire")
+}
+
+// awaitHandled waits until no signal of a number waits for the process.
+func awaitHandled(t *testing.T, p *Process, sig unix.Signal) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < testPatience; time.Sleep(time.Millisecond) {
+		waits := false
+		stop(t, p, func(*Stopped) error {
+			k := p.threads.Get(p.pid)
+			waits = pendingShared(k.TID)&sys.SigBit(sig) != 0 || k.Sig == sig
+			return nil
+		})
+		if !waits {
+			return
+		}
+	}
+	t.Fatal("signals wait to be handled")
+}
+
+func waitCaught(t *testing.T, pid int, sig unix.Signal) {
+	t.Helper()
+	for start := time.Now(); time.Since(start) < testPatience; time.Sleep(time.Millisecond) {
+		if st, err := sys.ReadStatus(pid); err == nil && st.Caught&sys.SigBit(sig) != 0 {
+			return
+		}
+	}
+	t.Fatalf("process %d does not catch signal %d", pid, sig)
+}
