@@ -161,7 +161,7 @@ func (c *chunk) readSchemas(t *Trace) error {
 			return fmt.Errorf("%s/%s/%s: %w", c.dir, OwnDirectory, SchemasFile, err)
 		}
 		for _, s := range f.Schemas {
-			if err := c.addSite(class, t.known(class, s)); err != nil {
+			if err := c.addSite(class, t.known(class, s), t.index); err != nil {
 				return err
 			}
 		}
@@ -184,7 +184,7 @@ func (t *Trace) known(class Class, s *event.Schema) *event.Schema {
 // maxSite bounds the ids of sites.
 const maxSite = 1 << 21
 
-func (c *chunk) addSite(class Class, s *event.Schema) error {
+func (c *chunk) addSite(class Class, s *event.Schema, index map[*event.Schema]int) error {
 	if s.SiteID >= maxSite || s.RecordSize < ring.RecHeader {
 		return fmt.Errorf("%s: the site %d with records of %d bytes cannot be", c.dir, s.SiteID, s.RecordSize)
 	}
@@ -195,7 +195,12 @@ func (c *chunk) addSite(class Class, s *event.Schema) error {
 	for uint64(len(c.sites[class])) <= uint64(s.SiteID) {
 		c.sites[class] = append(c.sites[class], nil)
 	}
-	c.sites[class][s.SiteID] = &siteReader{s, p}
+	n, ok := index[s]
+	if !ok {
+		n = len(index)
+		index[s] = n
+	}
+	c.sites[class][s.SiteID] = &siteReader{s, p, n}
 	return nil
 }
 
@@ -208,13 +213,21 @@ func readSummary(dir string) (*Summary, error) {
 	return s, json.Unmarshal(b, s)
 }
 
-// openPackets opens a file of packets. One that is compressed is unpacked to a file without a name.
+// openPackets opens a file of packets. One that is compressed without a table of its packets is unpacked to a file without a name.
 func openPackets(name string) (packetSource, io.Closer, error) {
 	f, err := openRegular(name)
 	if err != nil {
 		return nil, nil, err
 	}
 	if strings.HasSuffix(name, CompressedSuffix) {
+		s, err := openFrames(f)
+		if err != nil {
+			_ = f.Close()
+			return nil, nil, fmt.Errorf("%s: %w", name, err)
+		}
+		if s != nil {
+			return s, f, nil
+		}
 		defer f.Close()
 		if f, err = unpack(f); err != nil {
 			return nil, nil, fmt.Errorf("%s: %w", name, err)

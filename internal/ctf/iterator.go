@@ -17,30 +17,49 @@ type Query struct {
 	From, To int64 // CLOCK_MONOTONIC in nanoseconds, both included; To 0: to the end
 }
 
-// Iterator returns the events of a trace in the order of time. It keeps one packet of each stream in memory.
+// Iterator returns the events of a trace in the order of time. It keeps one packet of each stream that has events at that time in memory.
 type Iterator struct {
 	t     *Trace
 	q     Query
 	heap  []*cursor
+	later []waiting // streams that begin later, the next one last
 	begun bool
 	took  *cursor // whose event was returned last
+	until int64   // an event of took before this time is the next one of all
+	spare [][]byte
 	read  uint64
 	bad   []string
 }
 
-// cursor reads the packets of a stream.
-type cursor struct {
+// waiting is a stream that has no events before a time.
+type waiting struct {
 	s     *streamFile
 	order int
-	next  int // packet
-	buf   []byte
-	rest  []byte // of the packet
-	time  uint64
-	pid   int
-	raws  [][]byte // by site
-	ev    event.Event
-	state *States
-	name  threadName
+	from  int64
+}
+
+// cursor reads the packets of a stream.
+type cursor struct {
+	s       *streamFile
+	order   int
+	next    int // packet
+	buf     []byte
+	rest    []byte // of the packet
+	time    uint64
+	pid     int
+	large   bool
+	context int // bytes between the head of an event and its payload
+	lanes   []lane
+	site    *siteReader // of ev
+	ev      event.Event
+	state   *States
+	names   [16]threadName // by the low bits of their numbers
+}
+
+// lane is a site of a cursor with the record that its events share.
+type lane struct {
+	site *siteReader
+	raw  []byte // nil: there was no event
 }
 
 // threadName is the name that a thread has in [from, to).
@@ -60,30 +79,39 @@ func (t *Trace) Events(q Query) *Iterator {
 
 // Next returns the next event, valid until the next call; io.EOF behind the last one.
 func (it *Iterator) Next() (*event.Event, error) {
-	if !it.begun {
-		if err := it.begin(); err != nil {
-			return nil, err
-		}
-	} else if c := it.took; c != nil {
+	if c := it.took; c != nil {
 		ok, err := it.advance(c)
 		if err != nil {
 			return nil, err
 		}
+		if ok && c.ev.TimeNS < it.until {
+			it.read++
+			return &c.ev, nil
+		}
 		if !ok {
-			last := len(it.heap) - 1
-			it.heap[0] = it.heap[last]
-			it.heap = it.heap[:last]
+			it.leave(c)
 		}
 		it.down(0)
+	} else if !it.begun {
+		it.begin()
+	}
+	if err := it.enter(); err != nil {
+		return nil, err
 	}
 	if len(it.heap) == 0 {
 		it.took = nil
 		return nil, io.EOF
 	}
-	it.took = it.heap[0]
+	it.took, it.until = it.heap[0], it.bound()
 	it.read++
 	return &it.took.ev, nil
 }
+
+// Site is the number of the schema of the event that Next returned last, below Trace.Sites.
+func (it *Iterator) Site() int { return it.took.site.index }
+
+// Sites is the number of schemas.
+func (t *Trace) Sites() int { return len(t.index) }
 
 // Read is how many events Next has returned.
 func (it *Iterator) Read() uint64 { return it.read }
@@ -91,26 +119,87 @@ func (it *Iterator) Read() uint64 { return it.read }
 // Damage has what could not be read.
 func (it *Iterator) Damage() []string { return it.bad }
 
-func (it *Iterator) begin() error {
+// begin finds the streams that have packets in the range.
+func (it *Iterator) begin() {
 	it.begun = true
 	for i, s := range it.t.streams {
 		if s.class == State {
 			continue
 		}
-		c := &cursor{s: s, order: i, state: it.t.State, raws: make([][]byte, len(s.chunk.sites[s.class]))}
-		c.next, _ = slices.BinarySearchFunc(s.packets, it.q.From, func(p packet, from int64) int { return cmp.Compare(p.end, from) })
+		if n := s.packetFrom(it.q.From); n < len(s.packets) && s.packets[n].begin <= it.q.To {
+			it.later = append(it.later, waiting{s, i, s.packets[n].begin})
+		}
+	}
+	slices.SortFunc(it.later, func(a, b waiting) int { return -cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.order, b.order)) })
+}
+
+// packetFrom is the first packet that has events at a time or later.
+func (s *streamFile) packetFrom(from int64) int {
+	n, _ := slices.BinarySearchFunc(s.packets, from, func(p packet, from int64) int { return cmp.Compare(p.end, from) })
+	return n
+}
+
+// enter begins the streams whose events may be the next ones.
+func (it *Iterator) enter() error {
+	for n := len(it.later) - 1; n >= 0 && (len(it.heap) == 0 || it.later[n].from <= it.heap[0].ev.TimeNS); n-- {
+		w := it.later[n]
+		it.later = it.later[:n]
+		c := it.cursor(w)
 		ok, err := it.advance(c)
 		if err != nil {
 			return err
 		}
-		if ok {
-			it.heap = append(it.heap, c)
+		if !ok {
+			it.release(c)
+			continue
 		}
-	}
-	for i := len(it.heap)/2 - 1; i >= 0; i-- {
-		it.down(i)
+		it.heap = append(it.heap, c)
+		it.up(len(it.heap) - 1)
 	}
 	return nil
+}
+
+func (it *Iterator) cursor(w waiting) *cursor {
+	c := &cursor{s: w.s, order: w.order, state: it.t.State, next: w.s.packetFrom(it.q.From), large: w.s.chunk.large[w.s.class], context: 4}
+	if w.s.class == Kernel {
+		c.context = 8
+	}
+	sites := w.s.chunk.sites[w.s.class]
+	c.lanes = make([]lane, len(sites))
+	for i, x := range sites {
+		c.lanes[i].site = x
+	}
+	if n := len(it.spare); n > 0 {
+		c.buf, it.spare = it.spare[n-1], it.spare[:n-1]
+	}
+	return c
+}
+
+// leave removes the first stream, which has no more events.
+func (it *Iterator) leave(c *cursor) {
+	last := len(it.heap) - 1
+	it.heap[0] = it.heap[last]
+	it.heap[last] = nil
+	it.heap = it.heap[:last]
+	it.release(c)
+}
+
+// release keeps the memory of a cursor for others. Its last event stays valid.
+func (it *Iterator) release(c *cursor) {
+	it.spare = append(it.spare, c.buf)
+	c.buf, c.rest = nil, nil
+}
+
+// bound is the time before which the events of the first stream are the next ones.
+func (it *Iterator) bound() int64 {
+	until := int64(math.MaxInt64)
+	if n := len(it.later); n > 0 {
+		until = it.later[n-1].from
+	}
+	for _, c := range it.heap[1:min(len(it.heap), 3)] {
+		until = min(until, c.ev.TimeNS)
+	}
+	return until
 }
 
 // advance reads the next event of a stream that is in the range.
@@ -163,31 +252,42 @@ func (c *cursor) load(p *packet) error {
 func (c *cursor) event() bool {
 	id, ok := c.head()
 	b := c.rest
-	context := 4
-	if c.s.class == Kernel {
-		context = 8
-	}
-	sites := c.s.chunk.sites[c.s.class]
-	if !ok || len(b) < context || uint64(id) >= uint64(len(sites)) || sites[id] == nil || c.time > math.MaxInt64 {
+	if !ok || len(b) < c.context || uint64(id) >= uint64(len(c.lanes)) || c.lanes[id].site == nil || c.time > math.MaxInt64 {
 		return false
 	}
-	x := sites[id]
+	l := &c.lanes[id]
+	x, p := l.site, l.site.plan
 	tid, pid := int(int32(binary.LittleEndian.Uint32(b))), c.pid
-	if context == 8 {
+	if c.context == 8 {
 		pid = int(int32(binary.LittleEndian.Uint32(b[4:])))
 	}
-	raw := c.raws[id]
-	if raw == nil {
-		raw = newRaw(x)
-		c.raws[id] = raw
-	} else if !x.plan.plain {
-		clear(raw[ring.RecHeader:])
+	if l.raw == nil {
+		l.raw = newRaw(x)
+	} else if !p.plain {
+		clear(l.raw[ring.RecHeader:])
 	}
-	if c.rest, ok = x.plan.decode(raw, b[context:]); !ok {
-		return false
+	switch b = b[c.context:]; {
+	case p.plain && p.size == 8 && len(b) >= 8: // two ints: no call
+		binary.LittleEndian.PutUint64(l.raw[p.from:], binary.LittleEndian.Uint64(b))
+		c.rest = b[8:]
+	default:
+		if c.rest, ok = p.decode(l.raw, b); !ok {
+			return false
+		}
 	}
-	time := int64(c.time)
-	c.ev = event.Event{TimeNS: time, TSC: c.time, CPU: c.s.cpu, Pid: pid, Tid: tid, Schema: x.schema, Raw: raw, Comm: c.comm(tid, time)}
+	ev, time := &c.ev, int64(c.time)
+	if c.site != x { // few events are of another site than the one before them
+		c.site = x
+		ev.Schema, ev.Raw, ev.CPU = x.schema, l.raw, c.s.cpu
+	}
+	n := &c.names[uint(tid)%uint(len(c.names))]
+	if n.tid != tid || time < n.from || time >= n.to {
+		c.name(n, tid, time)
+	}
+	if tid != ev.Tid || n.name != ev.Comm {
+		ev.Tid, ev.Comm = tid, n.name
+	}
+	ev.TimeNS, ev.TSC, ev.Pid = time, c.time, pid
 	return true
 }
 
@@ -202,7 +302,7 @@ func newRaw(x *siteReader) []byte {
 // head reads the head of an event.
 func (c *cursor) head() (id uint32, ok bool) {
 	b := c.rest
-	if c.s.chunk.large[c.s.class] {
+	if c.large {
 		if len(b) < 6 {
 			return 0, false
 		}
@@ -234,13 +334,10 @@ func (c *cursor) head() (id uint32, ok bool) {
 	return binary.LittleEndian.Uint32(b), true
 }
 
-// comm is the name of a thread at a time.
-func (c *cursor) comm(tid int, at int64) string {
-	if n := &c.name; n.tid == tid && n.from <= at && at < n.to {
-		return n.name
-	}
+// name finds the name of a thread at a time.
+func (c *cursor) name(n *threadName, tid int, at int64) {
+	*n = threadName{tid: tid, from: math.MinInt64, to: math.MaxInt64}
 	list := c.state.threads[tid]
-	n := threadName{tid: tid, from: math.MinInt64, to: math.MaxInt64}
 	for i := range list {
 		if i > 0 && list[i].Since > at {
 			n.to = list[i].Since
@@ -251,8 +348,6 @@ func (c *cursor) comm(tid int, at int64) string {
 			n.from = list[i].Since
 		}
 	}
-	c.name = n
-	return n.name
 }
 
 func before(a, b *cursor) bool {
@@ -273,5 +368,16 @@ func (it *Iterator) down(i int) {
 		}
 		it.heap[i], it.heap[c] = it.heap[c], it.heap[i]
 		i = c
+	}
+}
+
+func (it *Iterator) up(i int) {
+	for i > 0 {
+		parent := (i - 1) / 2
+		if !before(it.heap[i], it.heap[parent]) {
+			return
+		}
+		it.heap[i], it.heap[parent] = it.heap[parent], it.heap[i]
+		i = parent
 	}
 }

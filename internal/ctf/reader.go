@@ -39,6 +39,7 @@ type Trace struct {
 	chunks  []*chunk
 	streams []*streamFile
 	closers []io.Closer
+	index   map[*event.Schema]int
 }
 
 // chunk is one directory of a trace.
@@ -51,6 +52,7 @@ type chunk struct {
 type siteReader struct {
 	schema *event.Schema
 	plan   *plan
+	index  int // of the schema: see Iterator.Site
 }
 
 // streamFile is a file of packets.
@@ -87,7 +89,7 @@ const (
 
 // Open opens a trace: a directory that jalon record has made, or the parts of one that was rotated.
 func Open(dir string) (*Trace, error) {
-	t := &Trace{Dir: dir, State: newStates()}
+	t := &Trace{Dir: dir, State: newStates(), index: map[*event.Schema]int{}}
 	dirs, err := chunksOf(dir)
 	if err != nil {
 		return nil, err

@@ -3,12 +3,9 @@ package record
 import (
 	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
 )
@@ -104,12 +101,7 @@ func squeeze(dir *os.Root, name string) error {
 	if err != nil {
 		return err
 	}
-	z, err := zstd.NewWriter(out, zstd.WithEncoderConcurrency(1), zstd.WithEncoderLevel(zstd.SpeedFastest))
-	if err == nil {
-		_, err = io.Copy(z, in)
-		err = errors.Join(err, z.Close())
-	}
-	if err = errors.Join(err, out.Close()); err == nil {
+	if err = errors.Join(ctf.Compress(out, in), out.Close()); err == nil {
 		err = dir.Rename(to, ctf.OwnDirectory+"/"+name+ctf.CompressedSuffix)
 	}
 	if err != nil {

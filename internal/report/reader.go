@@ -32,8 +32,8 @@ type Reader struct {
 	q      Query
 	scopes []*scope
 	sites  map[*event.Schema]*site
-	last   *event.Schema
-	site   *site
+	number []*site // by the number of the schema in the trace; nil: not looked up yet
+	site   *site   // of the event that was read last
 	it     *ctf.Iterator
 	orig   *event.Event // of the event that is shown
 }
@@ -123,6 +123,7 @@ func (r *Reader) skip(sc *scope) {
 func (r *Reader) Next() (*event.Event, error) {
 	if r.it == nil {
 		r.it = r.Trace.Events(ctf.Query{From: r.q.From, To: r.q.To})
+		r.number = make([]*site, r.Trace.Sites())
 	}
 	for {
 		ev, err := r.it.Next()
@@ -130,11 +131,13 @@ func (r *Reader) Next() (*event.Event, error) {
 			return nil, err
 		}
 		r.Read++
-		if ev.Schema != r.last {
-			r.last, r.site = ev.Schema, r.sites[ev.Schema]
+		n := r.it.Site()
+		x := r.number[n]
+		if x == nil {
+			x = r.sites[ev.Schema]
+			r.number[n] = x
 		}
-		x := r.site
-		if x == nil || x.skip {
+		if r.site = x; x.skip {
 			continue
 		}
 		if x.where != nil {
@@ -196,6 +199,9 @@ func (r *Reader) Schemas() (list []*event.Schema) {
 	}
 	return list
 }
+
+// Site is the number of the site of the event that Next returned last, below Trace.Sites.
+func (r *Reader) Site() int { return r.it.Site() }
 
 // Stack is the number of the first stack of an event, 0 if it has none.
 func (r *Reader) Stack(ev *event.Event) uint32 {

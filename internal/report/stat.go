@@ -46,6 +46,8 @@ type ThreadStat struct {
 	Comm   string         `json:"comm"`
 	Events uint64         `json:"events"`
 	By     map[int]uint64 `json:"by"`
+
+	by []uint64 // the same while events are read
 }
 
 // maxThreads limits what reports keep for threads.
@@ -54,60 +56,12 @@ const maxThreads = 1 << 16
 // MakeStat reads all events. whole: the report has the whole trace, so that losses can be shown.
 func MakeStat(r *Reader, whole bool) (*Stat, error) {
 	s := &Stat{}
-	place := map[*event.Schema]int{}
-	names := map[[2]string]int{}
-	index := func(sc *event.Schema) int {
-		key := [2]string{sc.Place, sc.Function}
-		n, ok := names[key]
-		if !ok {
-			n = len(s.Places)
-			names[key] = n
-			s.Places = append(s.Places, &PlaceStat{Place: sc.Place, Function: sc.Function})
-		}
-		place[sc] = n
-		return n
-	}
+	c := &statCounter{s: s, r: r, place: make([]int, r.Trace.Sites()), names: map[[2]string]int{}, threads: map[[2]int]*ThreadStat{}}
 	for _, sc := range r.Schemas() {
-		index(sc)
+		c.index(sc)
 	}
-	threads := map[[2]int]*ThreadStat{}
-	err := r.Each(func(ev *event.Event) error {
-		n, ok := place[ev.Schema]
-		if !ok {
-			n = index(ev.Schema)
-		}
-		p := s.Places[n]
-		if p.Recorded == 0 {
-			p.First = ev.TimeNS
-		}
-		p.Recorded++
-		p.Last = ev.TimeNS
-		if s.Events == 0 {
-			s.FirstNS = ev.TimeNS
-		}
-		s.Events++
-		s.LastNS = ev.TimeNS
-		key := [2]int{ev.Pid, ev.Tid}
-		th := threads[key]
-		if th == nil {
-			if len(threads) >= maxThreads {
-				s.Other++
-				return nil
-			}
-			th = &ThreadStat{Pid: ev.Pid, Tid: ev.Tid, By: map[int]uint64{}}
-			threads[key] = th
-		}
-		th.Comm = ev.Comm
-		th.Events++
-		th.By[n]++
-		return nil
-	})
-	for _, th := range threads {
-		s.Threads = append(s.Threads, th)
-	}
-	slices.SortFunc(s.Threads, func(a, b *ThreadStat) int {
-		return cmp.Or(-cmp.Compare(a.Events, b.Events), cmp.Compare(a.Tid, b.Tid))
-	})
+	err := r.Each(c.event)
+	s.Threads = c.list()
 	if span := s.LastNS - s.FirstNS; span > 0 {
 		for _, p := range s.Places {
 			p.Rate = float64(p.Recorded) / (float64(span) / 1e9)
@@ -115,9 +69,103 @@ func MakeStat(r *Reader, whole bool) (*Stat, error) {
 	}
 	if whole {
 		s.Lost = r.Trace.Lost()
-		s.summary(r, names)
+		s.summary(r, c.names)
 	}
 	return s, err
+}
+
+// statCounter counts events for a Stat.
+type statCounter struct {
+	s       *Stat
+	r       *Reader
+	place   []int // by the number of a site: one more than the index of its place; 0: not known yet
+	names   map[[2]string]int
+	threads map[[2]int]*ThreadStat
+	recent  [64]*ThreadStat // by the low bits of their numbers
+}
+
+// index is the index of a schema's place in s.Places.
+func (c *statCounter) index(sc *event.Schema) int {
+	key := [2]string{sc.Place, sc.Function}
+	n, ok := c.names[key]
+	if !ok {
+		n = len(c.s.Places)
+		c.names[key] = n
+		c.s.Places = append(c.s.Places, &PlaceStat{Place: sc.Place, Function: sc.Function})
+	}
+	return n
+}
+
+func (c *statCounter) event(ev *event.Event) error {
+	s, site := c.s, c.r.Site()
+	if c.place[site] == 0 {
+		c.place[site] = 1 + c.index(ev.Schema)
+	}
+	n := c.place[site] - 1
+	p := s.Places[n]
+	if p.Recorded == 0 {
+		p.First = ev.TimeNS
+	}
+	p.Recorded++
+	p.Last = ev.TimeNS
+	if s.Events == 0 {
+		s.FirstNS = ev.TimeNS
+	}
+	s.Events++
+	s.LastNS = ev.TimeNS
+	if th := c.thread(ev); th != nil {
+		th.add(ev.Comm, n)
+	} else {
+		s.Other++
+	}
+	return nil
+}
+
+// thread is the thread of an event; nil: there are too many.
+func (c *statCounter) thread(ev *event.Event) *ThreadStat {
+	at := &c.recent[uint(ev.Tid)%uint(len(c.recent))]
+	if th := *at; th != nil && th.Tid == ev.Tid && th.Pid == ev.Pid {
+		return th
+	}
+	key := [2]int{ev.Pid, ev.Tid}
+	th := c.threads[key]
+	if th == nil {
+		if len(c.threads) >= maxThreads {
+			return nil
+		}
+		th = &ThreadStat{Pid: ev.Pid, Tid: ev.Tid, By: map[int]uint64{}}
+		c.threads[key] = th
+	}
+	*at = th
+	return th
+}
+
+// list are the threads, those with most events first.
+func (c *statCounter) list() (list []*ThreadStat) {
+	for _, th := range c.threads {
+		for n, count := range th.by {
+			if count > 0 {
+				th.By[n] = count
+			}
+		}
+		list = append(list, th)
+	}
+	slices.SortFunc(list, func(a, b *ThreadStat) int {
+		return cmp.Or(-cmp.Compare(a.Events, b.Events), cmp.Compare(a.Tid, b.Tid))
+	})
+	return list
+}
+
+// add counts an event of place n.
+func (th *ThreadStat) add(comm string, n int) {
+	if th.Comm != comm {
+		th.Comm = comm
+	}
+	th.Events++
+	for len(th.by) <= n {
+		th.by = append(th.by, 0)
+	}
+	th.by[n]++
 }
 
 // summary adds the counts from the end of the recording.

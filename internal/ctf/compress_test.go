@@ -1,0 +1,192 @@
+package ctf
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/klauspost/compress/zstd"
+
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// compressed compresses the files of packets of a trace. One that has a table of its packets is read in parts.
+func (m *made) compressed(t testing.TB, table bool) {
+	t.Helper()
+	for class := range classes {
+		files, err := filepath.Glob(filepath.Join(m.dir, class.String()+"*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, name := range files {
+			plain, err := os.ReadFile(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if table {
+				err = Compress(&b, bytes.NewReader(plain))
+			} else {
+				z, zerr := zstd.NewWriter(&b)
+				if _, err = z.Write(plain); err == nil {
+					err = errors.Join(zerr, z.Close())
+				}
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			z, err := zstd.NewReader(&b)
+			if err != nil {
+				t.Fatal(err)
+			}
+			whole := bytes.Clone(b.Bytes())
+			if again, err := io.ReadAll(z); err != nil || !bytes.Equal(again, plain) {
+				t.Fatalf("%s: other decompressors: %v, %d bytes of %d", name, err, len(again), len(plain))
+			}
+			z.Close()
+			m.write(t, OwnDirectory+"/"+filepath.Base(name)+CompressedSuffix, whole)
+			if err := os.Remove(name); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// TestCompressed reads compressed traces whole and in part, those of earlier versions too.
+func TestCompressed(t *testing.T) {
+	for seed := range uint64(12) {
+		m := makeTrace(t, seed, 1000)
+		m.compressed(t, seed%3 != 0)
+		checkRead(t, seed, m, Query{})
+		checkRead(t, seed, m, Query{From: m.events[300].time, To: m.events[600].time})
+	}
+}
+
+// TestCompressedParts: a query decompresses the packets of its time only, and no other file is read.
+func TestCompressedParts(t *testing.T) {
+	m := makeTrace(t, 1, 5000)
+	m.compressed(t, true)
+	tr, err := Open(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	read := func() (n int) {
+		for _, s := range tr.streams {
+			n += s.file.(*framesSource).read
+		}
+		return n
+	}
+	before := read()
+	if all, _ := tr.Packets(); before >= 5 || all < 25 {
+		t.Fatalf("%d of %d packets were decompressed when the trace was opened", before, all)
+	}
+	it := tr.Events(Query{From: m.events[2500].time, To: m.events[2501].time})
+	for err = nil; err == nil; _, err = it.Next() {
+	}
+	if !errors.Is(err, io.EOF) || it.Read() != 2 {
+		t.Fatalf("%d events, %v", it.Read(), err)
+	}
+	if n := read() - before; n > 4 {
+		t.Fatalf("%d packets were decompressed for two events", n)
+	}
+}
+
+// TestChunksInTurn: of the parts of a trace that was rotated those are in memory that have events at the time.
+func TestChunksInTurn(t *testing.T) {
+	m := makeTrace(t, 3, 4000)
+	tr, err := Open(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	// Each packet becomes a stream, as if each were in a part of its own.
+	var streams []*streamFile
+	for _, s := range tr.streams {
+		for i := range s.packets {
+			part := *s
+			part.packets = s.packets[i : i+1]
+			streams = append(streams, &part)
+		}
+	}
+	tr.streams = streams
+	it := tr.Events(Query{})
+	most, last := 0, int64(0)
+	for i := range m.events {
+		ev, err := it.Next()
+		if err != nil {
+			t.Fatalf("event %d: %v", i, err)
+		}
+		if ev.TimeNS < last || ev.TimeNS != m.events[i].time {
+			t.Fatalf("event %d has the time %d, want %d", i, ev.TimeNS, m.events[i].time)
+		}
+		most, last = max(most, len(it.heap)+len(it.spare)), ev.TimeNS
+	}
+	if _, err := it.Next(); !errors.Is(err, io.EOF) {
+		t.Fatal(err)
+	}
+	if most > 8 || len(streams) < 25 {
+		t.Errorf("%d packets of %d were in memory at once", most, len(streams))
+	}
+}
+
+// FuzzFrames: a compressed file of packets can have anything.
+func FuzzFrames(f *testing.F) {
+	m := makeTrace(f, 1, 60)
+	m.compressed(f, true)
+	for _, name := range []string{"process-0", "kernel-1"} {
+		b, err := os.ReadFile(filepath.Join(m.dir, OwnDirectory, name+CompressedSuffix))
+		if err != nil {
+			f.Fatal(err)
+		}
+		f.Add(b)
+		f.Add(b[:len(b)-1])
+		f.Add(b[len(b)/2:])
+	}
+	f.Fuzz(func(t *testing.T, b []byte) {
+		m.write(t, OwnDirectory+"/process-0"+CompressedSuffix, b)
+		tr, err := Open(m.dir)
+		if err != nil {
+			return
+		}
+		defer tr.Close()
+		it := tr.Events(Query{})
+		for err == nil {
+			var ev *event.Event
+			if ev, err = it.Next(); err == nil && ev.Schema == nil {
+				t.Fatal("an event without a schema")
+			}
+		}
+	})
+}
+
+// TestDamagedFrames: a frame that is not the one that the table promises is an error, not other events.
+func TestDamagedFrames(t *testing.T) {
+	m := makeTrace(t, 2, 2000)
+	m.compressed(t, true)
+	name := OwnDirectory + "/process-0" + CompressedSuffix
+	b, err := os.ReadFile(filepath.Join(m.dir, name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := bytes.Clone(b)
+	for i := range bad[:len(bad)/4] {
+		bad[i] ^= 0x55
+	}
+	m.write(t, name, bad)
+	tr, err := Open(m.dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	it := tr.Events(Query{})
+	for err == nil {
+		_, err = it.Next()
+	}
+	if errors.Is(err, io.EOF) {
+		t.Error("damaged frames were read")
+	}
+}
