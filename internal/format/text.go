@@ -53,6 +53,7 @@ type Text struct {
 	second     int64 // that clock has
 	clock      [8]byte
 	painted    painter
+	lines      textLines
 }
 
 // NewText returns a Text that writes to w.
@@ -66,16 +67,13 @@ const maxColumn = 40
 // Event writes the lines of an event.
 func (t *Text) Event(ev *event.Event) error {
 	b := t.buf
+	if l := t.lines.of(ev.Schema); l.whole && !t.o.Colour && !ev.Overwritten && len(ev.Raw) >= l.end {
+		t.buf = t.line(b, ev, l)
+		return t.eventsEnd(1)
+	}
 	start := len(b)
 	t.painted.begin(t.o.Colour, start)
-	if ev.Untimed {
-		b = append(b, '-')
-	} else {
-		b = t.time(b, ev.TimeNS)
-	}
-	b = append(b, " ["...)
-	b = appendPadded(b, ev.CPU, 3)
-	b = append(b, "] "...)
+	b = t.begin(b, ev)
 	t.painted.mark(start, len(b), dim)
 
 	from := len(b)
@@ -120,6 +118,18 @@ func (t *Text) Event(ev *event.Event) error {
 	}
 	t.buf = b
 	return t.eventsEnd(1)
+}
+
+// begin begins a line with the time and the CPU.
+func (t *Text) begin(b []byte, ev *event.Event) []byte {
+	if ev.Untimed {
+		b = append(b, '-')
+	} else {
+		b = t.time(b, ev.TimeNS)
+	}
+	b = append(b, " ["...)
+	b = appendPadded(b, ev.CPU, 3)
+	return append(b, "] "...)
 }
 
 // blocks writes the values that do not fit on one line.
