@@ -19,6 +19,7 @@ type program struct {
 	code    *ir.Program
 	schema  event.Schema // of what it collects
 	machine eval.Machine
+	runner  eval.Runner
 	memory  memory
 }
 
@@ -89,7 +90,7 @@ const stringLimit = 4096
 // something that the trace does not have.
 func (p *program) run(ev *event.Event) (record []byte, ok, unknown bool) {
 	p.memory.set(ev)
-	out := eval.Run(p.code, &p.machine)
+	out := p.runner.Run(p.code, &p.machine)
 	return out.Record, out.Record != nil, out.Record == nil && out.Faults > 0
 }
 

@@ -6,7 +6,7 @@ package eval
 
 import (
 	"fmt"
-	"maps"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -119,6 +119,9 @@ type run struct {
 	slots  []*Slot // that operations have found
 	key    Key     // of KeyWord and KeyText
 	out    Outcome
+
+	args []uint64 // of an edge
+	buf  []byte   // what was read last
 }
 
 // flow is what an instruction does to the flow of control.
@@ -132,10 +135,24 @@ const (
 
 // Run executes p, which must be checked (ir.Check), on m.
 func Run(p *ir.Program, m *Machine) Outcome {
-	r := &run{p: p, m: m, values: make([]uint64, len(p.Classes))}
+	var r Runner
+	return r.Run(p, m)
+}
+
+// Runner executes programs one after another, in the same memory: an outcome is valid until the next run.
+type Runner struct{ run run }
+
+// Run executes p, which must be checked (ir.Check), on m.
+func (x *Runner) Run(p *ir.Program, m *Machine) Outcome {
+	r := &x.run
+	values := slices.Grow(r.values[:0], len(p.Classes))[:len(p.Classes)]
+	clear(values)
+	*r = run{p: p, m: m, values: values, record: r.record[:0], known: r.known[:0], args: r.args, buf: r.buf}
 	r.out.Given = m.Given
 	r.out.Vars = append([]uint64(nil), m.Vars...)
-	r.out.Maps = m.Maps.Clone(len(p.Maps))
+	if len(p.Maps) > 0 {
+		r.out.Maps = m.Maps.Clone(len(p.Maps))
+	}
 	for b := p.Blocks[0]; b != nil; {
 		b = r.block(b)
 	}
@@ -174,12 +191,12 @@ func (r *run) block(b *ir.Block) *ir.Block {
 // follow passes the arguments of e, all of them read before any is written.
 func (r *run) follow(e *ir.Edge) *ir.Block {
 	to := r.p.Blocks[e.To]
-	args := make([]uint64, len(e.Args))
-	for i, v := range e.Args {
-		args[i] = r.values[v]
+	r.args = r.args[:0]
+	for _, v := range e.Args {
+		r.args = append(r.args, r.values[v])
 	}
 	for i, v := range to.Params {
-		r.values[v] = args[i]
+		r.values[v] = r.args[i]
 	}
 	return to
 }
@@ -206,11 +223,11 @@ func (r *run) step(i *ir.Instr) flow {
 
 // steps has the operations that ir.Compute does not compute. A test checks that the two together cover all
 // operations.
-var steps map[ir.Op]func(r *run, i *ir.Instr) flow
+var steps [ir.NumOps]func(r *run, i *ir.Instr) flow
 
 // In init because the functions refer to the table through run.step.
 func init() {
-	steps = map[ir.Op]func(r *run, i *ir.Instr) flow{
+	for op, f := range map[ir.Op]func(r *run, i *ir.Instr) flow{
 		ir.Const:  func(r *run, i *ir.Instr) flow { return r.set(i, uint64(i.Imm)) },
 		ir.FConst: func(r *run, i *ir.Instr) flow { return r.set(i, uint64(i.Imm)) },
 		ir.Reg:    func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Regs[i.Imm]) },
@@ -258,8 +275,12 @@ func init() {
 		},
 		ir.Count: func(r *run, i *ir.Instr) flow { r.out.Counters[i.Imm]++; return next },
 		ir.Ticks: func(r *run, i *ir.Instr) flow { return r.set(i, r.m.Ticks) },
+	} {
+		steps[op] = f
 	}
-	maps.Copy(steps, onMaps)
+	for op, f := range onMaps {
+		steps[op] = f
+	}
 }
 
 func (r *run) set(i *ir.Instr, v uint64) flow {

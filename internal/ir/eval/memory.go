@@ -2,6 +2,7 @@ package eval
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -16,12 +17,14 @@ func (r *run) address(i *ir.Instr) uint64 {
 }
 
 // read returns the readable bytes from addr on, at most n. Memory ends at the
-// last address: an access does not go on at 0.
+// last address: an access does not go on at 0. They are valid until the next read.
 func (r *run) read(addr uint64, n int64) []byte {
 	if left := -addr; left != 0 && uint64(n) > left {
 		n = int64(left)
 	}
-	buf := make([]byte, n)
+	r.buf = slices.Grow(r.buf[:0], int(n))
+	buf := r.buf[:n]
+	clear(buf)
 	if r.m.Mem == nil || n == 0 {
 		return buf[:0]
 	}

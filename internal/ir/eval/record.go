@@ -13,8 +13,10 @@ func (r *run) reserve(i *ir.Instr) flow {
 		r.out.Exit = Full
 		return stop
 	}
-	r.record = make([]byte, i.Imm)
-	r.known = make([]bool, i.Imm)
+	r.record = slices.Grow(r.record[:0], int(i.Imm))[:i.Imm]
+	r.known = slices.Grow(r.known[:0], int(i.Imm))[:i.Imm]
+	clear(r.record)
+	clear(r.known)
 	r.mark(ir.RecordHeader, i.Imm-ir.RecordHeader, true)
 	return next
 }
