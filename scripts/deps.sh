@@ -5,12 +5,12 @@ set -euo pipefail
 
 declare -A need=(
 	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
-	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole gfortran:gfortran rustc:/usr/bin/rustc linux-perf:perf babeltrace2:babeltrace2 systemtap-sdt-dev:/usr/include/x86_64-linux-gnu/sys/sdt.h zsh:zsh fish:fish"
+	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole gfortran:gfortran rustc:/usr/bin/rustc linux-perf:perf babeltrace2:babeltrace2 systemtap-sdt-dev:/usr/include/x86_64-linux-gnu/sys/sdt.h zsh:zsh fish:fish chromium:chromium"
 	[torture]="openssl:openssl git:git python3:/usr/bin/python3 libpython3.11-testsuite:/usr/lib/python3.11/test/test_json default-jdk-headless:javac nodejs:node rustc:rustc"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[bench-gdb]="gcc:gcc libc6-dev:/usr/include/stdio.h gdb:gdb gdbserver:gdbserver"
 	[bench-papers]="strace:strace ltrace:ltrace lttng-tools:lttng liblttng-ust-dev:/usr/include/lttng/tracepoint.h"
-	[bench-record]="gcc:gcc libc6-dev:/usr/include/stdio.h linux-perf:perf procps:pgrep lttng-tools:lttng liblttng-ust-dev:/usr/include/lttng/tracepoint.h"
+	[bench-record]="gcc:gcc libc6-dev:/usr/include/stdio.h babeltrace2:babeltrace2 linux-perf:perf procps:pgrep lttng-tools:lttng liblttng-ust-dev:/usr/include/lttng/tracepoint.h"
 	[bench-kernel]="gcc:gcc libc6-dev:/usr/include/stdio.h bpftrace:bpftrace linux-perf:perf"
 )
 

@@ -1,6 +1,6 @@
 // Command record measures recording to a file: events of two ints from two threads by jalon record, LTTng-UST and perf, in the same
 // run, round by round. For each: events a second that reach the disk, those that were lost, the CPU time of the consumer, how much
-// longer the program takes. Figures are medians.
+// longer the program takes. Then a trace is read by jalon and babeltrace2. Figures are medians.
 package main
 
 import (
@@ -95,6 +95,9 @@ func run(jalon, dir string, rounds, events, threads int) error {
 		}
 	}
 	report(rows, threads)
+	if err := b.reading(rounds, events/2); err != nil {
+		return fmt.Errorf("reading: %w", err)
+	}
 	if rows[0].err != nil {
 		return rows[0].err
 	}
@@ -207,7 +210,7 @@ func report(rows []*row, threads int) {
 	}
 }
 
-func median(list []outcome, f func(outcome) float64) float64 {
+func median[T any](list []T, f func(T) float64) float64 {
 	var v []float64
 	for _, x := range list {
 		v = append(v, f(x))
