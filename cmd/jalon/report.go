@@ -31,6 +31,7 @@ type reportCmd struct {
 	Latency  bool     `help:"DIR A B: print the times from events of place A to the next ones of place B in the same thread"`
 	Flame    bool     `help:"Print the stacks as a tree, with their parts of the events"`
 	Timeline bool     `help:"Print when threads and CPUs had events"`
+	Critical int      `name:"critical-path" placeholder:"TID" help:"Print what a thread did and waited for, and for whom: needs tracepoint:sched:sched_switch and sched_waking of all processes (jalon record -a)"`
 	Top      int      `default:"10" help:"Lines of lists: slowest pairs, threads; histograms of --by"`
 	Places   []string `arg:"" optional:"" name:"place" help:"With --latency: the two places"`
 }
@@ -130,14 +131,14 @@ func (c *reportCmd) repair() error {
 
 func (c *reportCmd) check() error {
 	kinds := 0
-	for _, on := range []bool{c.Repair, c.State, c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline} {
+	for _, on := range []bool{c.Repair, c.State, c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline, c.Critical != 0} {
 		if on {
 			kinds++
 		}
 	}
 	switch {
 	case kinds > 1:
-		return usageError("one of --repair, --state, --stat, --hist, --latency, --flame and --timeline can be printed at once")
+		return usageError("one of --repair, --state, --stat, --hist, --latency, --flame, --timeline and --critical-path can be printed at once")
 	case c.Latency && len(c.Places) != 2:
 		return usageError("--latency needs two places: jalon report DIR --latency A B")
 	case !c.Latency && len(c.Places) > 0:
@@ -205,6 +206,15 @@ func (c *reportCmd) print(w io.Writer, t *ctf.Trace, r *report.Reader, q report.
 			return f.Folded(plain)
 		}
 		return f.Text(plain, columns(), 0.005)
+	case c.Critical != 0:
+		x, err := report.MakeCritical(r, c.Critical, q.From, q.To)
+		switch {
+		case err != nil:
+			return err
+		case c.Format == "json":
+			return x.JSON(w)
+		}
+		return x.Text(plain, c.Top)
 	case c.Timeline:
 		from, to, _ := t.Span()
 		if q.From != 0 {
