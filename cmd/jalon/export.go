@@ -16,11 +16,15 @@ type exportCmd struct {
 	To     string `required:"" enum:"${exports}" help:"${exportsHelp}"`
 	Output string `short:"o" required:"" placeholder:"FILE" help:"The file to write"`
 	querying
-	Until string `placeholder:"TIME" help:"Up to this time"`
+	Source string `placeholder:"DIR" help:"With --to html: put lines of source text into the page, from files below this directory"`
+	Until  string `placeholder:"TIME" help:"Up to this time"`
 }
 
 // Run writes the file.
 func (c *exportCmd) Run() error {
+	if c.Source != "" && c.To != "html" {
+		return usageError("--source is for --to html")
+	}
 	t, r, _, err := c.open(c.Dir, "--until", c.Until)
 	if err != nil {
 		return err
@@ -34,7 +38,7 @@ func (c *exportCmd) Run() error {
 		return err
 	}
 	w := bufio.NewWriterSize(f, 1<<20)
-	err = export.Named(c.To).Write(w, r)
+	err = export.Named(c.To).Write(w, r, &export.Options{Sources: c.Source})
 	if ferr := w.Flush(); err == nil {
 		err = ferr
 	}

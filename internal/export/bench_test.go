@@ -67,6 +67,6 @@ func BenchmarkWhere(b *testing.B) {
 func BenchmarkExport(b *testing.B) {
 	r := benchReader(b, "")
 	for _, f := range formats {
-		b.Run(f.Name, func(b *testing.B) { perEvent(b, func() error { return f.Write(io.Discard, r()) }) })
+		b.Run(f.Name, func(b *testing.B) { perEvent(b, func() error { return f.Write(io.Discard, r(), &Options{}) }) })
 	}
 }

@@ -22,7 +22,7 @@ type chrome struct {
 	field   event.Value // here to avoid an allocation for each field
 }
 
-func writeChrome(w io.Writer, r *report.Reader) error {
+func writeChrome(w io.Writer, r *report.Reader, _ *Options) error {
 	c := &chrome{output: output{w: w}, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), plans: map[*event.Schema]*plan{}, names: map[[2]int]string{}}
 	c.buf = append(c.buf, `{"displayTimeUnit":"ns","traceEvents":[`...)
 	if err := r.Each(c.add); err != nil {

@@ -20,7 +20,12 @@ import (
 type Format struct {
 	Name  string
 	Doc   string
-	Write func(w io.Writer, r *report.Reader) error
+	Write func(w io.Writer, r *report.Reader, o *Options) error
+}
+
+// Options are what formats may have besides the events.
+type Options struct {
+	Sources string // a directory of source files for the page; "": it has none
 }
 
 var formats []Format

@@ -45,7 +45,7 @@ func makeReader(t testing.TB) *report.Reader {
 func export(t testing.TB, name string) []byte {
 	t.Helper()
 	var b bytes.Buffer
-	if err := Named(name).Write(&b, makeReader(t)); err != nil {
+	if err := Named(name).Write(&b, makeReader(t), &Options{}); err != nil {
 		t.Fatal(err)
 	}
 	return b.Bytes()

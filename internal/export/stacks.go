@@ -12,7 +12,7 @@ import (
 )
 
 var (
-	_ = add(Format{Name: "folded", Doc: "counts of stacks, for flamegraph.pl and speedscope", Write: func(w io.Writer, r *report.Reader) error {
+	_ = add(Format{Name: "folded", Doc: "counts of stacks, for flamegraph.pl and speedscope", Write: func(w io.Writer, r *report.Reader, _ *Options) error {
 		x, err := report.MakeFlame(r)
 		if err != nil {
 			return err
@@ -55,7 +55,7 @@ type pprofKey struct {
 	comm   string
 }
 
-func writePprof(w io.Writer, r *report.Reader) error {
+func writePprof(w io.Writer, r *report.Reader, _ *Options) error {
 	counts := map[pprofKey]uint64{}
 	if err := r.Each(func(ev *event.Event) error {
 		k := pprofKey{r.Stack(ev), nil, ev.Comm}
