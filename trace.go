@@ -59,6 +59,9 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	sopt.OnTyped = func() { t.typed.seen.Add(1) }
 	sopt.OnArmed = func(err error) {
 		first := !t.typed.armed.Swap(true)
+		if r, ok := output.(*Recording); ok && first && err == nil {
+			r.r.Armed()
+		}
 		if first && err == nil && opt.OnArmed != nil {
 			opt.OnArmed(t)
 		}

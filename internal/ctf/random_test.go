@@ -261,6 +261,8 @@ func makeTrace(t testing.TB, seed uint64, events int) *made {
 	state.File(1<<39, OpenFile{1, 2, "/dev/null"})
 	state.CPU(1<<39, CPU{0, 0, -1, 0})
 	state.Task(1<<39, 1, 1, "init")
+	state.Interrupt(1<<39, Interrupt{9, "IO-APIC", "acpi"})
+	state.Span(1<<39, Span{1 << 38, 1 << 39})
 	state.End(1<<39, 0)
 	m.write(t, "state", state.Take(0, nil))
 	for i, o := range streams {
@@ -342,7 +344,8 @@ func checkRead(t *testing.T, seed uint64, m *made, q Query) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	if len(tr.Damage) > 0 || !tr.State.Dumped || tr.State.Frames(1)[0].Function != "f" || len(tr.State.Processes) != 1 || tr.State.Mappings[0].BuildID != "00ff" {
+	if len(tr.Damage) > 0 || !tr.State.Dumped || tr.State.Frames(1)[0].Function != "f" || len(tr.State.Processes) != 1 || tr.State.Mappings[0].BuildID != "00ff" ||
+		len(tr.State.Interrupts) != 1 || tr.State.Interrupts[0] != (Interrupt{9, "IO-APIC", "acpi"}) || len(tr.State.Spans) != 1 || tr.State.Spans[0].Since != 1<<38 {
 		t.Fatalf("seed %d: damage %q, states %+v", seed, tr.Damage, tr.State)
 	}
 	it, read := tr.Events(q), 0

@@ -19,6 +19,8 @@ const (
 	stateFile
 	stateCPU
 	stateTask
+	stateSpan
+	stateInterrupt
 )
 
 // stateRows declare the fields of each event of the state stream.
@@ -26,13 +28,15 @@ var stateRows = []struct{ name, fields string }{
 	stateThread: {"thread", "uint64_t _since; int32_t _tid; int32_t _pid; string _name;"},
 	stateStack: {"stack", "uint32_t _number; uint32_t _length; struct { uint64_t _pc; uint64_t _offset; uint32_t _line; uint8_t _inlined; " +
 		"string _function; string _file; string _module; string _cut; } _frames[_length];"},
-	stateBegin:   {"state_begin", ""},
-	stateEnd:     {"state_end", "uint32_t _unread;"},
-	stateProcess: {"process", "int32_t _pid; int32_t _ppid; uint32_t _uid; string _name; string _program; string _command;"},
-	stateMapping: {"mapping", "int32_t _pid; uint64_t _start; uint64_t _end; uint64_t _offset; string _path; string _build_id;"},
-	stateFile:    {"file", "int32_t _pid; int32_t _fd; string _path;"},
-	stateCPU:     {"cpu", "uint32_t _cpu; int32_t _package; int32_t _core; int32_t _node;"},
-	stateTask:    {"task", "int32_t _pid; int32_t _tid; string _name;"},
+	stateBegin:     {"state_begin", ""},
+	stateEnd:       {"state_end", "uint32_t _unread;"},
+	stateProcess:   {"process", "int32_t _pid; int32_t _ppid; uint32_t _uid; string _name; string _program; string _command;"},
+	stateMapping:   {"mapping", "int32_t _pid; uint64_t _start; uint64_t _end; uint64_t _offset; string _path; string _build_id;"},
+	stateFile:      {"file", "int32_t _pid; int32_t _fd; string _path;"},
+	stateCPU:       {"cpu", "uint32_t _cpu; int32_t _package; int32_t _core; int32_t _node;"},
+	stateTask:      {"task", "int32_t _pid; int32_t _tid; string _name;"},
+	stateSpan:      {"state_span", "uint64_t _since; uint64_t _until;"},
+	stateInterrupt: {"interrupt", "uint32_t _irq; string _name; string _action;"},
 }
 
 func stateText() string {
@@ -84,6 +88,19 @@ type CPU struct {
 	Package int `json:"package"`
 	Core    int `json:"core"`
 	Node    int `json:"node"`
+}
+
+// Interrupt is a line of interrupts.
+type Interrupt struct {
+	IRQ    int    `json:"irq"`
+	Name   string `json:"name"`             // of the controller
+	Action string `json:"action,omitempty"` // who handles it
+}
+
+// Span is the time in which a state was read.
+type Span struct {
+	Since int64 `json:"since"`
+	Until int64 `json:"until"`
 }
 
 type builder []byte
@@ -143,6 +160,23 @@ func (s *Stream) Begin(now int64) { s.state(stateBegin, now, func(*builder) {}) 
 // End ends a state dump.
 func (s *Stream) End(now int64, unread uint32) {
 	s.state(stateEnd, now, func(b *builder) { b.u32(unread) })
+}
+
+// Span says when the state was read whose dump this is.
+func (s *Stream) Span(now int64, x Span) {
+	s.state(stateSpan, now, func(b *builder) {
+		b.u64(uint64(x.Since))
+		b.u64(uint64(x.Until))
+	})
+}
+
+// Interrupt adds a line of interrupts.
+func (s *Stream) Interrupt(now int64, x Interrupt) {
+	s.state(stateInterrupt, now, func(b *builder) {
+		b.u32(uint32(x.IRQ))
+		b.text(x.Name)
+		b.text(x.Action)
+	})
 }
 
 // Process adds a process.

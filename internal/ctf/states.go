@@ -14,6 +14,10 @@ type States struct {
 	Mappings  []Mapping
 	Files     []OpenFile
 	CPUs      []CPU
+	// Interrupts are absent in traces that were made before they were read.
+	Interrupts []Interrupt
+	// Spans are the times of all dumps.
+	Spans []Span
 	// Dumped: a state dump was completed; Unread is how many things it could not read.
 	Dumped bool
 	Unread uint32
@@ -121,7 +125,7 @@ func (s *States) event(id uint32, now int64, in *input) bool {
 		}
 		s.stacks[number] = frames
 	case stateBegin:
-		s.Processes, s.Mappings, s.Files, s.CPUs, s.Dumped = nil, nil, nil, nil, false
+		s.Processes, s.Mappings, s.Files, s.CPUs, s.Interrupts, s.Dumped = nil, nil, nil, nil, nil, false
 	case stateEnd:
 		s.Dumped, s.Unread = true, in.u32()
 	case stateProcess:
@@ -135,6 +139,10 @@ func (s *States) event(id uint32, now int64, in *input) bool {
 	case stateTask:
 		t := Thread{Since: now, Pid: in.i32(), Tid: in.i32(), Name: in.str()}
 		s.threads[t.Tid] = append(s.threads[t.Tid], t)
+	case stateSpan:
+		s.Spans = append(s.Spans, Span{int64(in.u64()), int64(in.u64())})
+	case stateInterrupt:
+		s.Interrupts = append(s.Interrupts, Interrupt{in.i32(), in.str(), in.str()})
 	default:
 		return false
 	}

@@ -131,6 +131,7 @@ aligned_alloc%return alignment=@entry(arg0) size=@entry(arg1) ptr=$retval
 
 var sets = []Set{
 	{Name: "core", Help: "what Trace Compass's views of threads, CPUs and critical paths need: switches, wake-ups, life cycle, interrupts, timers", Places: parse(schedTable + lifeTable + interruptTable)},
+	{Name: "life", Help: "fork, exec and exit of processes and threads: with the state in the trace, what runs at any time", Places: parse(lifeTable)},
 	{Name: "sched", Help: "switches, wake-ups, migrations, life cycle of threads", Places: parse(schedTable + lifeTable)},
 	{Name: "syscalls", Help: "entries and returns of all system calls, with their arguments", Syscalls: true},
 	{Name: "block", Help: "requests to disks", Places: parse(blockTable)},

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -16,8 +17,12 @@ import (
 )
 
 // A dump of the state is read from /proc and /sys on a goroutine of its own, so that the rings are read meanwhile. It has all processes
-// and threads with names and parents, the CPUs, and of the traced process also its mappings, with the build-ids of their files, and its open
-// files. Each of these was so at one time during the dump.
+// and threads with names and parents, the CPUs, the lines of interrupts, and of the traced process also its mappings, with the build-ids of
+// their files, and its open files. Each of these was so at one time during the dump, of which the trace has the begin and the end.
+//
+// The first dump begins when the places are armed. So where the trace has the life cycle of processes (jalon record --set life), each process
+// is in the dump or in an event: one that has forked before the places were armed and lives is in /proc, any other has its fork recorded. Of
+// the traced process the mappings and files are read before, since it may end soon.
 
 // dump is what was read.
 type dump struct {
@@ -26,6 +31,8 @@ type dump struct {
 	mappings  []ctf.Mapping
 	files     []ctf.OpenFile
 	cpus      []ctf.CPU
+	irqs      []ctf.Interrupt
+	span      ctf.Span
 	unread    uint32 // things that could not be read, for other reasons than that their process has ended
 }
 
@@ -53,6 +60,8 @@ func readTarget(pid int) *dump {
 
 // readAll reads the rest of the state; pid is the traced process.
 func (d *dump) readAll(pid int) {
+	d.span.Since = event.Monotonic()
+	defer func() { d.span.Until = event.Monotonic() }()
 	list, err := os.ReadDir("/proc")
 	if err != nil {
 		d.unread++
@@ -63,6 +72,7 @@ func (d *dump) readAll(pid int) {
 		}
 	}
 	d.topology()
+	d.interrupts()
 }
 
 // missed notes that something could not be read, unless its process has ended.
@@ -176,6 +186,28 @@ func (d *dump) topology() {
 	}
 }
 
+// interrupts reads the lines of interrupts and who handles them.
+func (d *dump) interrupts() {
+	dirs, _ := filepath.Glob("/sys/kernel/irq/[0-9]*")
+	for _, dir := range dirs {
+		n, err := strconv.Atoi(filepath.Base(dir))
+		if err != nil {
+			continue
+		}
+		d.irqs = append(d.irqs, ctf.Interrupt{IRQ: n, Name: line(dir + "/chip_name"), Action: line(dir + "/actions")})
+	}
+	slices.SortFunc(d.irqs, func(a, b ctf.Interrupt) int { return a.IRQ - b.IRQ })
+}
+
+// line reads a file with one line; "": there is none.
+func line(file string) string {
+	b, err := os.ReadFile(file)
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(b))
+}
+
 // number reads a file with a number; -1: there is none.
 func number(file string) int {
 	b, err := os.ReadFile(file)
@@ -191,7 +223,7 @@ func number(file string) int {
 
 // beginDump begins to read the state, unless it is being read.
 func (r *Recorder) beginDump() {
-	if r.dumping != nil {
+	if r.dumping != nil || r.target != nil {
 		return
 	}
 	done, pid := make(chan *dump, 1), r.s.Pid
@@ -203,11 +235,15 @@ func (r *Recorder) beginDump() {
 	r.dumping, r.dumped = done, time.Now()
 }
 
-// firstDump is beginDump while the program is stopped before its first hit: it may end soon.
+// Armed says that the places are armed: the state can be read. Any goroutine may call it.
+func (r *Recorder) Armed() { r.armed.Store(true) }
+
+// firstDump begins to read the state, as beginDump does, but has what was read of the program before its first hit: it may end soon.
 func (r *Recorder) firstDump() {
-	d, done := readTarget(r.s.Pid), make(chan *dump, 1)
+	d, done, pid := r.target, make(chan *dump, 1), r.s.Pid
+	r.target = nil
 	go func() {
-		d.readAll(r.s.Pid)
+		d.readAll(pid)
 		done <- d
 	}()
 	r.dumping, r.dumped = done, time.Now()
@@ -215,7 +251,10 @@ func (r *Recorder) firstDump() {
 
 // takeDump writes the state if it has been read; wait is how long to wait for it.
 func (r *Recorder) takeDump(wait time.Duration) {
-	if r.wanted.Swap(false) {
+	if r.target != nil && (r.armed.Load() || wait > 0) {
+		r.firstDump()
+	}
+	if r.wanted.Load() && r.target == nil && r.dumping == nil && r.wanted.Swap(false) {
 		r.beginDump()
 	}
 	if r.dumping == nil {
@@ -266,6 +305,11 @@ func (r *Recorder) putDump(d *dump) {
 	for i := range d.cpus {
 		r.state.CPU(now, d.cpus[i])
 	}
+	for i := range d.irqs {
+		r.state.Interrupt(now, d.irqs[i])
+		full()
+	}
+	r.state.Span(now, d.span)
 	r.state.End(now, d.unread)
 }
 

@@ -74,6 +74,8 @@ type Recorder struct {
 	threads map[int]threadName
 	last    threadName // that was written or found last
 
+	target  *dump // what was read of the traced process, before the first dump
+	armed   atomic.Bool
 	dumping chan *dump // the state is being read
 	dumped  time.Time  // when that began
 	wanted  atomic.Bool
@@ -146,7 +148,7 @@ func (r *Recorder) Begin(s Session) {
 		r.info.Command = append(r.info.Command, r.opt.Redact.TextOf("command", word))
 	}
 	r.begun, r.flushed = time.Now(), time.Now()
-	r.firstDump()
+	r.target = readTarget(s.Pid)
 }
 
 // Ring implements drain.Recorder.

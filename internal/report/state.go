@@ -16,6 +16,9 @@ type State struct {
 	Unread    uint32         `json:"unread,omitempty"`
 	Processes []StateProcess `json:"processes"`
 	CPUs      []ctf.CPU      `json:"cpus"`
+
+	Interrupts []ctf.Interrupt `json:"interrupts,omitempty"`
+	Span       *ctf.Span       `json:"span,omitempty"` // CLOCK_MONOTONIC, nanoseconds, when it was read
 }
 
 // StateProcess is a process of a State.
@@ -29,7 +32,10 @@ type StateProcess struct {
 // MakeState returns the state that a trace has.
 func MakeState(t *ctf.Trace) *State {
 	x := t.State
-	s := &State{Whole: x.Dumped, Unread: x.Unread, CPUs: x.CPUs}
+	s := &State{Whole: x.Dumped, Unread: x.Unread, CPUs: x.CPUs, Interrupts: x.Interrupts}
+	if n := len(x.Spans); n > 0 && x.Dumped {
+		s.Span = &x.Spans[n-1]
+	}
 	at := map[int]int{}
 	for i := range x.Processes {
 		at[x.Processes[i].Pid] = len(s.Processes)
@@ -98,6 +104,12 @@ func (s *State) Text(w io.Writer) error {
 	fmt.Fprintln(t, "\ncpu\tpackage\tcore\tnode")
 	for _, c := range s.CPUs {
 		fmt.Fprintf(t, "%d\t%d\t%d\t%d\n", c.CPU, c.Package, c.Core, c.Node)
+	}
+	if len(s.Interrupts) > 0 {
+		fmt.Fprintln(t, "\nirq\tcontroller\thandler")
+	}
+	for _, x := range s.Interrupts {
+		fmt.Fprintf(t, "%d\t%s\t%s\n", x.IRQ, x.Name, x.Action)
 	}
 	return t.Flush()
 }
