@@ -60,6 +60,12 @@ bench-record: $(BIN)
 	@scripts/deps.sh bench-record
 	$(GO) run ./bench/record -jalon $(BIN)
 
+# Recording at full rate with rotation, for ten minutes: no event is lost, and neither memory nor descriptors grow.
+.PHONY: soak
+soak:
+	@scripts/deps.sh test
+	JALON_SOAK=10m $(GO) test ./test -count=1 -v -timeout 40m -run 'TestSoak$$'
+
 # The same for kprobes, fentry and their returns, in guests; takes about ten minutes.
 # The guests' processor is emulated: only ratios are meaningful.
 .PHONY: bench-kernel-guest
