@@ -21,6 +21,9 @@ type Aggregate struct {
 	By string
 	// Low, High and Step are the ranges of lhist.
 	Low, High, Step int64
+	// Top, with the value $elapsed, also records the calls that took the longest, at most so many: Options.Output gets them at the
+	// end, the slowest first, with $elapsed before what is collected; the arguments at the entry, if nothing is.
+	Top int
 }
 
 var aggregateKinds = map[string]sema.MapKind{
@@ -63,6 +66,12 @@ func (a *Aggregate) aggregated(tps []*tracepoint.Tracepoint) error {
 	}
 	for _, tp := range tps {
 		tp.Actions, tp.NoRecord, tp.CountHits = []sema.Action{act}, true, true
+	}
+	switch {
+	case a.Top < 0 || a.Top > maxTop || a.Top > 0 && strings.TrimSpace(a.Value) != "$elapsed":
+		return fmt.Errorf("the slowest calls: 1 to %d of them, by the value $elapsed", maxTop)
+	case a.Top > 0:
+		return topOf(tps, act)
 	}
 	return nil
 }

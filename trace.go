@@ -53,6 +53,9 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 		t.queue = newQueue(orDefault(opt.Queue, defaultQueue))
 		output = queueing{t}
 	}
+	if opt.Aggregate != nil && opt.Aggregate.Top > 0 {
+		output = slowest(output, opt.Aggregate.Top)
+	}
 	sopt.NewSink = output.sink
 	sopt.Interrupt = ctx.Done()
 	armed := make(chan error, 2)

@@ -324,6 +324,10 @@ func (c *traceCmd) finish(res *jalon.Result) error {
 	if c.Format == "none" {
 		res.Printed = 0
 	}
+	if c.Top > 0 {
+		res.Printed = min(res.Printed, uint64(c.Top))
+		c.warnSlowest(res)
+	}
 	w := bufio.NewWriter(stderr)
 	switch {
 	case c.JSONSum:

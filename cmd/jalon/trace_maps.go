@@ -22,6 +22,7 @@ type aggregateFlags struct {
 	Lhist string `placeholder:"EXPR,LOW,HIGH,STEP" sep:"none" help:"Histogram of an expression, in equal ranges"`
 	// Latency is the histogram of $elapsed at the returns.
 	Latency bool   `help:"Histogram of the time from entry to return of the functions, in nanoseconds"`
+	Top     int    `placeholder:"N" help:"With --latency: also the N slowest calls, with what -c collects (default: the arguments as they were at the entry)"`
 	By      string `placeholder:"EXPR,..." sep:"none" help:"One result for each value of expressions: numbers, text, $bt"`
 }
 
@@ -47,6 +48,8 @@ func (f *aggregateFlags) aggregate() (*jalon.Aggregate, error) {
 		chosen = append(chosen, a)
 	}
 	switch {
+	case f.Top < 0 || f.Top > 0 && !f.Latency:
+		return nil, usageError("--top N, 1 or more, goes with --latency")
 	case len(chosen) > 1:
 		return nil, usageError("name one of --count, --sum, --avg, --min, --maximum, --stats, --hist, --lhist and --latency")
 	case len(chosen) == 0 && f.By != "":
@@ -54,6 +57,7 @@ func (f *aggregateFlags) aggregate() (*jalon.Aggregate, error) {
 	case len(chosen) == 0:
 		return nil, nil
 	}
+	chosen[0].Top = f.Top
 	return chosen[0], nil
 }
 
@@ -104,4 +108,15 @@ func (c *traceCmd) writeMaps(w io.Writer, res *jalon.Result) error {
 		res.WriteMaps(to, c.Format == "json")
 	}
 	return to.failed()
+}
+
+// warnSlowest warns of calls that were lost: the list of the slowest may lack them.
+func (c *traceCmd) warnSlowest(res *jalon.Result) {
+	lost := res.Unshown
+	for i := range res.Sites {
+		lost += res.Sites[i].Lost + res.Sites[i].Missed
+	}
+	if lost > 0 {
+		c.warn(fmt.Sprintf("warning: %d calls found no room in the buffer: the list of the slowest may lack some of them (--buffer SIZE); the histogram has all", lost))
+	}
 }

@@ -32,6 +32,13 @@ func (r *Reader) Clear(zero bool) {
 	}
 }
 
+// Put sets the number of a map without keys and shows it.
+func (r *Reader) Put(n uint64) {
+	atomic.StoreUint64(r.word(r.slot(0)+uint64(r.shape.Value())), n)
+	tag := r.word(r.slot(0) + Tag)
+	atomic.StoreUint64(tag, atomic.LoadUint64(tag)&^StateMask|Shown)
+}
+
 // remove hides a key, unless its slot is being changed.
 func (r *Reader) remove(tag *uint64) {
 	if v := atomic.LoadUint64(tag); v&StateMask == Shown {

@@ -90,7 +90,7 @@ func init() {
 		{Name: "curtask", Form: BareWord, Type: "struct task_struct *", Doc: "the same as $task", inKernel: value((*checker).task)},
 
 		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, at most limit bytes of it", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
-		{Name: "@entry", Form: Function, Call: "@entry(x)", Type: "as x", Doc: "at the returns of a process's functions, the value that x had when the function was entered: a number or pointer", inProcess: &lowering{call: (*checker).entryCall}},
+		{Name: "@entry", Form: Function, Call: "@entry(x)", Type: "as x", Doc: "at the returns of a process's functions, the value that x had when the function was entered: a number or pointer; as an item of a list @entry($args), all arguments that are such", inProcess: &lowering{call: (*checker).entryCall}},
 		{Name: "@map", Form: Function, Call: `@map("NAME", key...)`, Type: "long", Doc: "in scripts, the number that a map has for a key; 0: it has none", inProcess: &lowering{call: readCall}, inKernel: &lowering{call: readCall}},
 		{Name: "@has", Form: Function, Call: `@has("NAME", key...)`, inner: true, inProcess: &lowering{call: hasCall}, inKernel: &lowering{call: hasCall}},
 		{Name: "@local", Form: Function, Call: "@local(n)", inner: true, inProcess: &lowering{call: localCall}, inKernel: &lowering{call: localCall}},

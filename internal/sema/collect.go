@@ -94,6 +94,9 @@ func (co *collector) item(it lang.Collect) []*plan {
 			return f(co, it)
 		}
 	}
+	if list := co.entryArgs(it); list != nil {
+		return list
+	}
 	p := co.exitField(it)
 	if p == nil {
 		p = co.itemField(it)

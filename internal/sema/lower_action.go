@@ -237,6 +237,9 @@ func (l *lowerer) leave(a *action) {
 		l.branch(a.cond, yes, next)
 		l.b.Start(yes)
 	}
+	if a.False {
+		l.count(ring.CounterFalse)
+	}
 	l.b.Exit()
 	l.traps.each(func(_ trap, blk ir.BlockID) {
 		l.b.Start(blk)

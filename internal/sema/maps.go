@@ -142,6 +142,8 @@ type Action struct {
 	From  lang.Text // what the expressions are written in, for diagnostics
 	// ValueFrom is what Value is written in, if not From.
 	ValueFrom lang.Text
+	// False: a hit that leaves is counted as one for which the condition does not hold.
+	False bool
 }
 
 // Do is what an action does.

@@ -151,6 +151,15 @@ func (s *Session) Maps(each func(name string, r *maps.Reader, kernel bool)) erro
 	return err
 }
 
+// PutNumber gives a map of numbers without keys a value. It is called on the session's goroutine.
+func (s *Session) PutNumber(name string, n uint64) {
+	_ = s.Maps(func(of string, r *maps.Reader, _ bool) { // an error: the process has ended, and there are no more hits
+		if of == name {
+			r.Put(n)
+		}
+	})
+}
+
 // Sites returns how many sites the session has had. It is called on the session's goroutine.
 func (s *Session) Sites() int {
 	n := s.mine.Engine.Sites()

@@ -1,0 +1,49 @@
+package sema
+
+import (
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lang"
+)
+
+// entryArgs plans @entry($args): the arguments that are numbers and pointers, as they were when the function was entered. It returns nil
+// for all else. A pointer to text is shown without the text, which may have changed.
+func (co *collector) entryArgs(it lang.Collect) []*plan {
+	call, ok := it.X.(*lang.Call)
+	if !ok || len(call.Args) != 1 || !isEntry(call.Fn) {
+		return nil
+	}
+	if r, ok := call.Args[0].(*lang.Reg); !ok || r.Name != "args" {
+		return nil
+	}
+	co.needPair("@entry", it.Span)
+	var plans []*plan
+	for _, v := range co.in.Exit.Pair.Entry.Scope.Args() {
+		p := &plan{}
+		b := co.try(func() {
+			x, err := lang.Translated("@entry("+v.Name+")", lang.Text{Source: it.From.Source, Whole: it.From.Whole, Span: it.Span})
+			if err != nil {
+				co.fail(it.Span, "its name is not C's", "")
+			}
+			p = co.field(co.expr(co.decide(x)), it.Format)
+		})
+		if b != nil {
+			p = &plan{}
+			p.Type = v.Type
+			p.Static, p.Reason = event.Unsupported, b.d.Msg
+			if b.unavailable {
+				p.Static, p.Reason = event.OptimisedOut, b.why
+			}
+		}
+		if p.mode == asPointer {
+			p.mode = asValue
+		}
+		p.Name, p.Group, p.span = v.Name, it.Text, it.Span
+		plans = append(plans, p)
+	}
+	return plans
+}
+
+func isEntry(x lang.Expr) bool {
+	id, ok := x.(*lang.Ident)
+	return ok && id.Name == "@entry"
+}
