@@ -88,15 +88,49 @@ func inParallel[T any](r Region, f func(r Region, from, to int) []T) []T {
 // fieldIndex lists the places of all fields by the page that they lead to. It takes
 // about 4 ms and 150 KB a megabyte of code.
 type fieldIndex struct {
-	text  *Text
-	base  uint64 // of the lowest region
-	first []uint32
-	rel   []uint32 // offsets from base of relative fields, page by page
-	abs   []uint64 // the absolute ones, target<<32 | place, sorted
+	text     *Text
+	base     uint64            // of the lowest region
+	relative pageLists[uint32] // offsets from base of fields with displacements
+	absolute pageLists[uint64] // target<<32 | place, of fields with addresses
 }
 
-const indexPage = 12
+// pageLists are lists by page, one behind the other.
+type pageLists[T any] struct {
+	first []uint32
+	list  []T
+}
 
+// byPage makes the lists of what each calls its argument with. each is called twice.
+func byPage[T any](pages int, each func(f func(page int, v T)) bool) (p pageLists[T], ok bool) {
+	p.first = make([]uint32, pages+1)
+	if !each(func(page int, _ T) { p.first[page+1]++ }) {
+		return p, false
+	}
+	for i := range pages {
+		p.first[i+1] += p.first[i]
+	}
+	p.list = make([]T, p.first[pages])
+	next := slices.Clone(p.first)
+	return p, each(func(page int, v T) {
+		p.list[next[page]] = v
+		next[page]++
+	})
+}
+
+// of is the list of a page.
+func (p *pageLists[T]) of(page uint64) []T {
+	if page+1 >= uint64(len(p.first)) {
+		return nil
+	}
+	return p.list[p.first[page]:p.first[page+1]]
+}
+
+const (
+	indexPage  = 12
+	indexPiece = 1 << 20 // bytes of code between two looks at Cancelled
+)
+
+// newFieldIndex returns nil if it was cancelled.
 func newFieldIndex(t *Text) *fieldIndex {
 	x := &fieldIndex{text: t}
 	if len(t.Code) == 0 {
@@ -105,37 +139,55 @@ func newFieldIndex(t *Text) *fieldIndex {
 	x.base = t.Code[0].Addr
 	end := t.Code[len(t.Code)-1].end()
 	pages := int((end-x.base)>>indexPage) + 1
-	x.first = make([]uint32, pages+1)
-	each := func(f func(page int, at uint32)) {
-		for _, r := range t.Code {
-			opcodes(r, func(i int) {
+	var ok bool
+	x.relative, ok = byPage(pages, func(f func(page int, at uint32)) bool {
+		return t.pieces(t.Code, func(r Region, from, to int) {
+			opcodes(r.Bytes, from, to, func(i int) {
 				to := r.Addr + uint64(i+4) + uint64(int64(int32(binary.LittleEndian.Uint32(r.Bytes[i:]))))
 				if to >= x.base && to < end {
 					f(int((to-x.base)>>indexPage), uint32(r.Addr-x.base)+uint32(i))
 				}
 			})
-		}
-	}
-	each(func(page int, _ uint32) { x.first[page+1]++ })
-	for i := range pages {
-		x.first[i+1] += x.first[i]
-	}
-	x.rel = make([]uint32, x.first[pages])
-	next := slices.Clone(x.first)
-	each(func(page int, at uint32) {
-		x.rel[next[page]] = at
-		next[page]++
+		})
 	})
-	if t.Absolute {
-		x.absolutes(x.base, end)
+	if ok && t.Absolute {
+		x.absolute, ok = x.absolutes(pages, end)
+	}
+	if !ok {
+		return nil
 	}
 	return x
 }
 
-// opcodes calls f with the offset of each field that fieldAt handles.
-func opcodes(r Region, f func(i int)) {
-	b := r.Bytes
-	for i := 0; i+6 <= len(b); i++ {
+// absolutes lists the fields that hold an address of the code.
+func (x *fieldIndex) absolutes(pages int, end uint64) (p pageLists[uint64], ok bool) {
+	t := x.text
+	return byPage(pages, func(f func(page int, v uint64)) bool {
+		return t.pieces(slices.Concat(t.Code, t.data()), func(r Region, from, to int) {
+			fields(r.Bytes, from, to, -uint32(x.base), uint32(end-x.base), 0, func(i int) {
+				to := uint64(binary.LittleEndian.Uint32(r.Bytes[i:]))
+				f(int((to-x.base)>>indexPage), to<<32|(r.Addr+uint64(i)))
+			})
+		})
+	})
+}
+
+// pieces calls f for the regions piece by piece. ok is false if it was cancelled.
+func (t *Text) pieces(list []Region, f func(r Region, from, to int)) (ok bool) {
+	for _, r := range list {
+		for from := 0; from < len(r.Bytes); from += indexPiece {
+			if t.Cancelled != nil && t.Cancelled() {
+				return false
+			}
+			f(r, from, min(from+indexPiece, len(r.Bytes)))
+		}
+	}
+	return true
+}
+
+// opcodes calls f with the offset of each field that fieldAt handles, for opcodes in [from, to).
+func opcodes(b []byte, from, to int, f func(i int)) {
+	for i := from; i < to && i+6 <= len(b); i++ {
 		switch c := b[i]; c {
 		case 0xe8, 0xe9:
 			f(i + 1)
@@ -153,36 +205,25 @@ func opcodes(r Region, f func(i int)) {
 			}
 		}
 	}
-	if n := len(b); n >= 5 && b[n-5]&0xfe == 0xe8 { // shorter than the others
+	if n := len(b); n >= 5 && from <= n-5 && n-5 < to && b[n-5]&0xfe == 0xe8 { // shorter than the others
 		f(n - 4)
 	}
 }
 
-// absolutes lists the fields that hold an address of the code.
-func (x *fieldIndex) absolutes(lo, hi uint64) {
-	for _, list := range [][]Region{x.text.Code, x.text.data()} {
-		for _, r := range list {
-			fields(r.Bytes, 0, len(r.Bytes), -uint32(lo), uint32(hi-lo), 0, func(i int) {
-				x.abs = append(x.abs, uint64(binary.LittleEndian.Uint32(r.Bytes[i:]))<<32|(r.Addr+uint64(i)))
-			})
-		}
-	}
-	slices.Sort(x.abs)
-}
-
 // each calls f with the fields that lead into [lo, hi).
 func (x *fieldIndex) each(lo, hi uint64, f func(field)) {
-	for page := (max(lo, x.base) - x.base) >> indexPage; page < uint64(max(len(x.first), 1)-1) && x.base+page<<indexPage < hi; page++ {
-		for _, off := range x.rel[x.first[page]:x.first[page+1]] {
+	for page := (max(lo, x.base) - x.base) >> indexPage; page < uint64(max(len(x.relative.first), 1)-1) && x.base+page<<indexPage < hi; page++ {
+		for _, off := range x.relative.of(page) {
 			at := x.base + uint64(off)
 			b := x.text.slice(at, at+4)
 			if to := at + 4 + uint64(int64(int32(binary.LittleEndian.Uint32(b.Bytes)))); to >= lo && to < hi {
 				f(field{at: at, to: to})
 			}
 		}
-	}
-	i, _ := slices.BinarySearch(x.abs, lo<<32)
-	for ; i < len(x.abs) && x.abs[i]>>32 < hi; i++ {
-		f(field{x.abs[i] & 0xffffffff, x.abs[i] >> 32, true})
+		for _, v := range x.absolute.of(page) {
+			if to := v >> 32; to >= lo && to < hi {
+				f(field{v & 0xffffffff, to, true})
+			}
+		}
 	}
 }

@@ -38,6 +38,8 @@ type Text struct {
 	// call frame information or a symbol with a size. Between functions it gives
 	// the gap, and known is false.
 	Function func(addr uint64) (lo, hi uint64, known bool)
+	// Cancelled, if not nil, reports whether the user does not want the result any more. Then any address counts as entered.
+	Cancelled func() bool
 
 	mu     sync.Mutex
 	unread bool // Data could not be read
@@ -124,7 +126,10 @@ func (t *Text) far(c *Code) []field {
 	}
 	const many = 6 // making the index takes as long as this many searches
 	if t.asked++; t.asked > many && t.index == nil {
-		t.index = newFieldIndex(t)
+		if t.index = newFieldIndex(t); t.index == nil {
+			t.unread = true
+			return nil
+		}
 	}
 	if t.index != nil {
 		t.index.each(lo, hi, take)

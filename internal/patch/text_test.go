@@ -72,6 +72,19 @@ func ordered(l []field) []field {
 	return l
 }
 
+// TestCancelled: a search that is cancelled proves nothing.
+func TestCancelled(t *testing.T) {
+	looks := 0
+	text := &Text{Code: []Region{{0x400000, make([]byte, 3<<20)}}, Cancelled: func() bool { looks++; return looks > 2 }}
+	if newFieldIndex(text) != nil || looks != 3 {
+		t.Errorf("the index was made, %d looks", looks)
+	}
+	text.asked = 1000 // from now on with the index
+	if _, arrives := text.arrives(&Code{Lo: 0x400100, Hi: 0x400200}, 0x400110, 0x400118); !arrives {
+		t.Error("nothing was searched, and nothing found")
+	}
+}
+
 // TestStruckOut: what reads as a branch and lies inside an instruction of a
 // neighbour counts only when that neighbour cannot be decoded without doubt.
 func TestStruckOut(t *testing.T) {

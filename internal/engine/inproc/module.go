@@ -18,6 +18,7 @@ type module struct {
 	*image.Module
 	dw          *dwarf.Module // set, like bias, by open
 	bias        uint64
+	cancelled   func() bool // the user has ended the session; may be nil
 	running     bool        // threads have run code of the module and were interrupted in it
 	text        *patch.Text // made on first use, see textOf
 	textErr     error
@@ -56,7 +57,7 @@ func (l *modules) update(maps []process.Mapping) {
 	for _, im := range l.space.Modules() {
 		m := old[im]
 		if m == nil {
-			m = &module{Module: im}
+			m = &module{Module: im, cancelled: func() bool { return l.interrupted() != nil }}
 		}
 		m.running = !l.fresh
 		l.list = append(l.list, m)

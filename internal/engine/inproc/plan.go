@@ -118,6 +118,9 @@ func (run *planning) site(x *site) error {
 		run.shared = append(run.shared, x)
 		return nil
 	}
+	if err := x.where.private(); err != nil {
+		return err
+	}
 	p, err := run.choose(x, code)
 	if err != nil {
 		return err

@@ -52,6 +52,16 @@ func (w *Site) Loaded() bool {
 	return false
 }
 
+// private returns an error if the code is mapped shared: a change would reach the file, and other processes.
+func (w *Site) private() error {
+	for _, m := range w.mod.Maps {
+		if m.Shared && w.Addr() < m.End && w.Addr()+jumpSpan > m.Start {
+			return fmt.Errorf("the code at %#x is mapped shared (MAP_SHARED): a change would reach the file, and other processes", w.Addr())
+		}
+	}
+	return nil
+}
+
 // Warning implements engine.Site.
 func (w *Site) Warning() string {
 	if !w.site.IFunc {

@@ -27,7 +27,7 @@ func (m *module) textOf(read reader) (*patch.Text, error) {
 }
 
 func (m *module) makeText(read reader) (*patch.Text, error) {
-	t := &patch.Text{Absolute: m.dw.Type() == dwarf.Exec, Function: func(addr uint64) (lo, hi uint64, known bool) {
+	t := &patch.Text{Absolute: m.dw.Type() == dwarf.Exec, Cancelled: m.cancelled, Function: func(addr uint64) (lo, hi uint64, known bool) {
 		lo, hi, known = m.dw.CodeBounds(addr - m.bias)
 		return lo + m.bias, hi + m.bias, known
 	}}
