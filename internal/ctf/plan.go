@@ -194,6 +194,10 @@ func (p *plan) fixed(f *event.Field, viewed, name, tag string) {
 		p.add(step{kind: stepMoves, moves: oneMove(f.AddrOffset, 8)})
 	}
 	p.bases(f.Bases, viewed, maxDepth)
+	for i := range f.Texts {
+		t := &f.Texts[i]
+		p.text(t.Offset, t.Size, t.StatusOffset, t.Chars, p.names.unique(viewed+" text"))
+	}
 }
 
 // bases adds the slots of virtual bases as bytes.

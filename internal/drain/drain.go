@@ -199,6 +199,9 @@ func (d *Drain) Poll() (more bool, err error) {
 		return more, err
 	}
 	d.rename()
+	if d.Max > 0 && d.spent() {
+		return more, ErrEnough // no hit leaves a record any more
+	}
 	if d.waiter != nil && d.waiter.Full() {
 		if err := d.sink.Flush(); err != nil { // an error of the writer
 			return more, err
@@ -218,6 +221,16 @@ func (d *Drain) Poll() (more bool, err error) {
 		return more, err
 	}
 	return more, d.sink.Flush()
+}
+
+// spent reports whether as many hits as are wanted have left a record (sema.Input.Most). Finish shows those that wait.
+func (d *Drain) spent() bool {
+	for _, src := range d.sources {
+		if src.mem.Variable(ring.MostVariable) < d.Max {
+			return false
+		}
+	}
+	return len(d.sources) > 0
 }
 
 // look reads every ring once, unless too much is waiting already. In that case records stay in the rings,

@@ -44,7 +44,10 @@ type Compiling struct {
 	// Moment is from where programs count the time of hits; nil: not known.
 	Moment func() *sema.Moment
 	// Stamped: the records of processes have the value of the counter.
-	Stamped    bool
+	Stamped bool
+	// Most and Room as in sema.Input.
+	Most       uint64
+	Room       int
 	NoOptimise bool
 	// Warn receives warnings, Log the skipped sites; each may be nil.
 	Warn, Log func(string)
@@ -158,6 +161,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 			in.Collect = nil
 		}
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
+		in.Most, in.Room = c.Most, c.Room
 		in.StackLimit, in.StackFrames, in.FramePointers = c.StackLimit, c.StackFrames, c.FramePointers
 		if in.Exit != nil && in.Exit.Pair != nil && c.TickRate != nil {
 			in.Exit.Pair.Rate, in.Exit.Pair.Stamped = c.TickRate(), c.Stamped

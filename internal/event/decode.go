@@ -260,12 +260,17 @@ func (e *Event) Value(i int) Value {
 }
 
 func (e *Event) str(f *Field) *String {
-	slot, ok := e.slot(f.StrOffset, f.StrSize)
+	s := e.counted(f.StrOffset, f.StrSize, f.StrStatusOffset)
+	return &s
+}
+
+// counted reads a Counted slot with a status.
+func (e *Event) counted(at, size, status int) (s String) {
+	slot, ok := e.slot(at, size)
 	if !ok {
-		return &String{Status: Unsupported}
+		return String{Status: Unsupported}
 	}
-	s := &String{}
-	s.Status, s.Truncated = e.status(f.StrStatusOffset)
+	s.Status, s.Truncated = e.status(status)
 	if s.Status == Unreadable && len(slot) >= 8 {
 		s.Addr = binary.LittleEndian.Uint64(slot)
 	}

@@ -78,6 +78,8 @@ type Field struct {
 	Gaps []Gap
 	// Bases are the virtual bases of a Fixed value and of its parts, in the order in which they are shown.
 	Bases []VirtualBase
+	// Texts are the texts that parts of a Fixed value lead to.
+	Texts []MemberText
 	// Text, of SData, describes how the kernel prints a record; nil if not known.
 	Text *KernelText
 }

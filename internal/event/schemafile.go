@@ -81,6 +81,7 @@ type fieldJSON struct {
 	Text   int        `json:"text,omitempty"` // number in the table of texts, from 1
 	Gaps   []gapJSON  `json:"gaps,omitempty"`
 	Bases  []baseJSON `json:"bases,omitempty"`
+	Texts  []partJSON `json:"texts,omitempty"`
 }
 
 // gapJSON is the first bit of a gap, and the bit behind it.
@@ -271,7 +272,7 @@ func (e *encoder) field(f *Field) (fieldJSON, error) {
 	for _, g := range f.Gaps {
 		x.Gaps = append(x.Gaps, gapJSON{g.From, g.To})
 	}
-	x.Bases = e.bases(f.Bases)
+	x.Bases, x.Texts = e.bases(f.Bases), e.memberTexts(f.Texts)
 	if f.Show != (Show{}) {
 		x.Show = &showJSON{Letter: letter(f.Show.Letter), Size: letter(f.Show.Size), Count: f.Show.Count}
 	}
@@ -352,6 +353,9 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 	}
 	left := maxBases
 	if f.Bases, err = d.bases(x.Bases, &left); err != nil {
+		return f, err
+	}
+	if f.Texts, err = d.memberTexts(x.Texts); err != nil {
 		return f, err
 	}
 	if p := x.Show; p != nil {

@@ -56,6 +56,13 @@ func appendStatus(b []byte, s event.Status, addr uint64, reason string) []byte {
 	return append(b, '>')
 }
 
+func contentEnd(truncated bool) ending {
+	if truncated {
+		return cutOff
+	}
+	return endOfArray
+}
+
 func stringEnd(truncated bool) ending {
 	if truncated {
 		return cutOff
@@ -103,11 +110,7 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 	}
 	n := int64(len(v.Data)) / size
 	if text := textual(elem, letter); text.width > 0 {
-		end := endOfArray
-		if v.Truncated {
-			end = cutOff
-		}
-		return p.str(b, text, v.Data[:n*size], end)
+		return p.str(b, text, v.Data[:n*size], contentEnd(v.Truncated))
 	}
 	if n == 0 {
 		b = append(b, '{', '}')
@@ -125,6 +128,9 @@ func valueItem(v *event.Value, symbol func(addr uint64) string) item {
 	it := item{data: v.Data, addr: v.Addr, placed: v.Addr != 0, gaps: gaps{list: v.Field.Gaps, why: v.Field.Reason}}
 	if len(v.Field.Bases) > 0 {
 		it.bases = &bases{v.Field.Bases, v, symbol}
+	}
+	if len(v.Field.Texts) > 0 {
+		it.texts = &texts{v.Field.Texts, v}
 	}
 	return it
 }

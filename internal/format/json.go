@@ -36,7 +36,8 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //     "-Infinity"; complex ones are {"re":1,"im":2};
 //   - pointers are strings, "0x55d4c1b2a139". A char * is the string it points
 //     to, null when it is the null pointer or (with an entry in errors) unreadable.
-//     Inside of structs and arrays no strings are taken: it is a pointer there;
+//     Inside of a struct, union or array that was collected whole too, up to 48 strings; further ones are
+//     pointers. If one could not be read or is cut off, errors has an entry for the whole;
 //   - arrays of char and of wide characters are strings, without the NULs at
 //     their end. Arrays of signed char and unsigned char are arrays of numbers,
 //     unless collected with /s. Other arrays are arrays, all of them, however long.

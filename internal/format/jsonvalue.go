@@ -15,6 +15,9 @@ func appendJSON(b []byte, t *ctype.Type, it item, asText bool, up *nest) []byte 
 	if it.missing(s) {
 		return append(b, "null"...)
 	}
+	if b, ok := it.jsonText(b, s); ok {
+		return b
+	}
 	switch s.Kind {
 	case ctype.Struct, ctype.Union, ctype.Array:
 		return jsonAggregate(b, s, it, asText, up)

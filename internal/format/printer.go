@@ -58,6 +58,7 @@ type item struct {
 	up     *nest
 	gaps
 	bases *bases
+	texts *texts
 }
 
 // part returns the sub-object of n bytes at off.
@@ -171,6 +172,9 @@ func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 	}
 	switch s.Kind {
 	case ctype.Struct, ctype.Union, ctype.Array:
+		if t, text := it.content(s, f); t != nil {
+			return p.str(b, stringChars(t.Chars), text.Data, contentEnd(text.Truncated))
+		}
 		in, ok := it.up.enter(s)
 		if !ok {
 			return append(b, "{...}"...)

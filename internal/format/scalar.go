@@ -202,6 +202,9 @@ func (p *Printer) address(b []byte, addr uint64) []byte {
 func (p *Printer) pointer(b []byte, s *ctype.Type, it item) []byte {
 	addr := word(it.data)
 	b = p.address(b, addr)
+	if b, ok := p.pointerText(b, s, it); ok {
+		return b
+	}
 	if e := textual(s.Elem, 0); e.width > 0 {
 		b = p.pointed(b, e, addr)
 	}

@@ -94,10 +94,10 @@ func Partly(v *event.Value, symbol func(addr uint64) string) string {
 		}
 		return "partly " + event.Explain(event.OptimisedOut, 0, "")
 	}
-	if len(v.Field.Bases) == 0 {
-		return ""
+	if why := (&bases{v.Field.Bases, v, symbol}).missing(v.Field.Bases); why != "" {
+		return why
 	}
-	return (&bases{v.Field.Bases, v, symbol}).missing(v.Field.Bases)
+	return (&texts{v.Field.Texts, v}).missing()
 }
 
 func (b *bases) missing(list []event.VirtualBase) string {

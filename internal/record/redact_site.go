@@ -59,6 +59,7 @@ func (r *Redactor) Site(s *event.Schema) *Redacted {
 			f.Gaps, f.Reason = joined(append(w.gaps, f.Gaps...)), redacted
 			changed = true
 		}
+		f.Texts = w.memberTexts(f.Texts)
 		x.clear, x.texts = append(x.clear, w.clear...), append(x.texts, w.texts...)
 	}
 	if !changed && len(x.clear)+len(x.texts) == 0 {
@@ -163,6 +164,21 @@ func (w *walk) field(f *event.Field) bool {
 		}
 	}
 	return true
+}
+
+// memberTexts leaves out the texts of members that are redacted by name, and has the others searched.
+func (w *walk) memberTexts(list []event.MemberText) (out []event.MemberText) {
+	for _, t := range list {
+		if slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
+			w.clear = append(w.clear, span{at: t.Offset, size: t.Size})
+			continue
+		}
+		if len(w.by.patterns) > 0 {
+			w.texts = append(w.texts, span{at: t.Offset, size: t.Size, width: max(charWidth(t.Chars), 1), counted: true})
+		}
+		out = append(out, t)
+	}
+	return out
 }
 
 // bases reports whether a value with virtual bases may be recorded: nothing of it is redacted.

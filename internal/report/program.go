@@ -47,7 +47,7 @@ func (sc *scope) list(items []lang.Collect) (*program, error) {
 
 func (sc *scope) compile(in *sema.Input) (*program, error) {
 	s := sc.schema
-	in.Scope, in.Readable = sc, sc.readable
+	in.Scope, in.Readable, in.NoTexts = sc, sc.readable, true
 	in.SiteID, in.Place, in.Function, in.File, in.Line = s.SiteID, s.Place, s.Function, s.File, s.Line
 	in.StringLimit, in.RepeatLimit, in.AggregateLimit = stringLimit, stringLimit, sema.MaxRecordSize/4
 	out, err := sema.Compile(in)

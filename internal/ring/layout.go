@@ -165,6 +165,7 @@ const (
 	ControlClock     = 8
 	ControlVariables = 1024
 	MaxVariables     = (PageSize - ControlVariables) / 8
+	MostVariable     = 0 // of a session without GDB: the hits that have left a record or wanted to (sema.Input.Most)
 
 	RingReserved = 0
 	RingThread   = 8

@@ -43,6 +43,7 @@ type plan struct {
 	span  lang.Span
 	from  lang.Text
 	bases []*basePart // of x and its parts
+	texts []*textPart // of the parts of x
 }
 
 // collect checks a collect list. Each item's error is kept; the others are still checked.
@@ -175,7 +176,7 @@ func (co *collector) group(it lang.Collect, vars []*debuginfo.Variable) []*plan 
 	total := int64(0)
 	for _, v := range vars {
 		p := co.groupField(v, it)
-		if size := p.bytes(co); total+size > groupLimit {
+		if size := p.bytes(co.in); total+size > groupLimit {
 			p.unsupported(fmt.Sprintf("%s collects at most %d bytes in all; collect %s by name", it.Text, groupLimit, v.Name))
 		} else {
 			total += size
@@ -211,25 +212,25 @@ func (p *plan) unsupported(why string) {
 }
 
 // bytes estimates what p takes in the record.
-func (p *plan) bytes(c *collector) int64 {
+func (p *plan) bytes(in *Input) int64 {
 	n := int64(16)
 	switch p.mode {
 	case asBytes:
-		n += p.Type.Strip().Size + basesSize(p.bases)
+		n += p.Type.Strip().Size + basesSize(p.bases) + textsSize(p.texts)
 	case asText, asPointer:
 		n += 16 + p.limit
 	case asRepeat, asDynamic:
 		n += 16 + p.limit*elemOf(p.Type).Strip().Size
 	case asFrames:
-		n += countedHeader + framesSize(c.in)
+		n += countedHeader + framesSize(in)
 	case asSData:
-		n += countedHeader + sdataSize(c.in)
+		n += countedHeader + sdataSize(in)
 	case asRegs:
 		n += regsSize
 	case asStack, asUserStack:
-		n += regsSize + 8 + int64(c.in.StackLimit)
+		n += regsSize + 8 + int64(in.StackLimit)
 	case asWalk:
-		n += countedHeader + 8*int64(c.in.StackFrames)
+		n += countedHeader + 8*int64(in.StackFrames)
 	}
 	return n
 }
@@ -322,7 +323,7 @@ func (co *collector) take(e expr, letter byte) *plan {
 		}
 		return p
 	case isLvalue(e) && (!isScalar(t) || co.onlyBytes(e) || co.in.Kernel != nil && isFloat(t)):
-		return co.takeObject(e)
+		return co.takeObject(e, letter)
 	}
 	e = co.rvalue(e)
 	if isPointer(t) && (letter == 0 || letter == 's') {
@@ -378,8 +379,8 @@ func (co *collector) takeRepeat(x *repeat) *plan {
 	return p
 }
 
-// takeObject takes the bytes of an object.
-func (co *collector) takeObject(e expr) *plan {
+// takeObject takes the bytes of an object, and the texts that its parts lead to.
+func (co *collector) takeObject(e expr, letter byte) *plan {
 	s := e.Type().Strip()
 	switch {
 	case s.Kind == ctype.Invalid:
@@ -397,6 +398,9 @@ func (co *collector) takeObject(e expr) *plan {
 	co.needBytes(e)
 	p := plain(asBytes, e, e.Type())
 	p.bases = co.virtualBases(e)
+	if letter == 0 || letter == 's' {
+		p.texts = co.texts(e)
+	}
 	return p
 }
 
@@ -421,7 +425,7 @@ func (co *collector) tooLarge(out *Output, plans []*plan) *lang.Diagnostic {
 	}
 	var worst *plan
 	for _, p := range plans {
-		if worst == nil || p.bytes(co) > worst.bytes(co) {
+		if worst == nil || p.bytes(co.in) > worst.bytes(co.in) {
 			worst = p
 		}
 	}

@@ -59,6 +59,9 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 		l.b.Exit()
 		return l.output(nil)
 	}
+	if in.Most > 0 && in.Most <= uint64(in.Room)/recordBound(in, plans) {
+		l.most(in.Most)
+	}
 	l.reserve(plans)
 	comm := slotID(0)
 	if in.Kernel != nil {

@@ -249,6 +249,7 @@ func (l *lowerer) takeBytes(plan *plan) fieldSlots {
 			return fs
 		}
 		l.takeBases(plan.bases, addr)
+		l.takeTexts(plan.texts, addr, &fs)
 		return fs
 	}
 	if storable(shape{pieces: p.pieces, lo: p.lo}, n*8) != "" { // at most a word: see needBytes

@@ -116,7 +116,7 @@ func (r *record) describe(p *plan) event.Field {
 	if s.addr != 0 {
 		f.AddrOffset = r.offset(s.addr)
 	}
-	f.Bases = r.bases(p.bases)
+	f.Bases, f.Texts = r.bases(p.bases), r.textsOf(p.texts)
 	if s.str != 0 {
 		f.StrOffset, f.StrSize = r.offset(s.str), int(s.strSize)
 	}

@@ -53,6 +53,14 @@ type Input struct {
 	FramePointers  bool // $ubt at places in the kernel follows them
 	AggregateLimit int  // bytes of a variable that $args and $locals take along
 
+	// NoTexts: what is collected whole has no texts of its parts.
+	NoTexts bool
+
+	// Most, if not 0: this many hits leave a record, of all programs with the same variables. If that many records may take more
+	// than Room bytes, all hits leave one, so that no record which is counted finds a buffer full.
+	Most uint64
+	Room int
+
 	// Pid is what $pid means in conditions; 0: not known.
 	Pid int
 
@@ -223,6 +231,11 @@ func Compile(in *Input) (*Output, error) {
 	}
 	out := lower(in, c.pairs, cond, acts, fields)
 	if d := c.tooLarge(out, fields); d != nil {
+		if !in.NoTexts {
+			less := *in
+			less.NoTexts = true
+			return Compile(&less)
+		}
 		return nil, lang.Diagnostics{d}
 	}
 	out.Missing = c.missing

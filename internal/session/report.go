@@ -50,9 +50,12 @@ func (r *report) interrupted() error {
 	return arming.ErrInterrupted
 }
 
+// removing is a step whose items take tens of milliseconds each.
+const removing = "removing"
+
 // step returns interrupted() for item i of n in a long loop, and shows the progress.
 func (r *report) step(what string, i, n int) error {
-	if r.opt.Progress != nil && what != "" && i%64 == 0 {
+	if r.opt.Progress != nil && what != "" && (i%64 == 0 || what == removing) {
 		r.opt.Progress(what, i, n)
 	}
 	return r.interrupted()
@@ -63,6 +66,7 @@ func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
 		StackFrames: r.opt.StackFrames, FramePointers: r.opt.FramePointers, TickRate: r.rate, Moment: r.moment, Stamped: r.opt.Clock == ring.ClockTSC,
+		Most: r.opt.MaxEvents, Room: r.opt.BufferSize / 2,
 		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
 }

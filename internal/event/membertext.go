@@ -1,0 +1,72 @@
+package event
+
+import (
+	"errors"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
+
+// MemberText is the text at a pointer that is a part of a recorded value, or the content of a part that is an object of
+// a string class. It has a Counted slot of its own.
+type MemberText struct {
+	In           *ctype.Type // of the part, stripped
+	At           int64       // of the part in the value, bytes
+	Chars        *ctype.Type // of the characters
+	Content      bool        // the part is an object of a string class
+	Offset, Size int
+	StatusOffset int // as Field.StatusOffset
+}
+
+// Text returns the text of a part of the value.
+func (v *Value) Text(t *MemberText) String {
+	if v.event == nil {
+		return String{Status: Unsupported}
+	}
+	return v.event.counted(t.Offset, t.Size, t.StatusOffset)
+}
+
+// partJSON is a MemberText in a schema file.
+type partJSON struct {
+	In      int   `json:"in"`
+	At      int64 `json:"at,omitempty"`
+	Chars   int   `json:"chars"`
+	Content bool  `json:"content,omitempty"`
+	slotJSON
+}
+
+func (e *encoder) memberTexts(list []MemberText) (out []partJSON) {
+	for i := range list {
+		t := &list[i]
+		out = append(out, partJSON{
+			e.types.add(t.In, true), t.At, e.types.add(t.Chars, true), t.Content, slotJSON{t.Offset, t.Size, t.StatusOffset + 1},
+		})
+	}
+	return out
+}
+
+// maxMemberTexts bounds the texts of a field in a schema file.
+const maxMemberTexts = 1 << 12
+
+func (d *decoder) memberTexts(list []partJSON) (out []MemberText, err error) {
+	if len(list) > maxMemberTexts {
+		return nil, errors.New("it has too many texts")
+	}
+	for i := range list {
+		x := &list[i]
+		if !inRecord(x.Offset) || !inRecord(x.Size) || !inRecord(x.Status) {
+			return nil, errors.New("a text is outside the record")
+		}
+		t := MemberText{At: x.At, Content: x.Content, Offset: x.Offset, Size: x.Size, StatusOffset: x.Status - 1}
+		if t.In, err = d.types.get(x.In); err != nil {
+			return nil, err
+		}
+		if t.Chars, err = d.types.get(x.Chars); err != nil {
+			return nil, err
+		}
+		if t.In == nil || t.Chars == nil {
+			return nil, errors.New("a text has no type")
+		}
+		out = append(out, t)
+	}
+	return out, nil
+}

@@ -1,0 +1,94 @@
+package format
+
+import (
+	"fmt"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+)
+
+// texts are the texts that parts of a value lead to.
+type texts struct {
+	list  []event.MemberText
+	value *event.Value
+}
+
+// find returns the text of the part of type s at byte at; nil if none was recorded.
+func (x *texts) find(s *ctype.Type, at int64, content bool) *event.MemberText {
+	if x == nil {
+		return nil
+	}
+	for i := range x.list {
+		if t := &x.list[i]; t.At == at && t.In == s && t.Content == content {
+			return t
+		}
+	}
+	return nil
+}
+
+// pointerText appends the text at a pointer to what is printed of it.
+func (p *Printer) pointerText(b []byte, s *ctype.Type, it item) ([]byte, bool) {
+	t := it.texts.find(s, it.gaps.at/8, false)
+	if t == nil {
+		return b, false
+	}
+	if isZero(it.data) {
+		return b, true
+	}
+	b = append(b, ' ')
+	text := it.texts.value.Text(t)
+	if text.Status != event.OK {
+		return appendStatus(b, text.Status, text.Addr, ""), true
+	}
+	return p.str(b, stringChars(t.Chars), text.Data, stringEnd(text.Truncated)), true
+}
+
+// content returns the text of an object of a string class, if it was read.
+func (it item) content(s *ctype.Type, f Fmt) (t *event.MemberText, text event.String) {
+	if f != 0 && f != 's' {
+		return nil, text
+	}
+	if t = it.texts.find(s, it.gaps.at/8, true); t == nil {
+		return nil, text
+	}
+	if text = it.texts.value.Text(t); text.Status != event.OK {
+		return nil, text
+	}
+	return t, text
+}
+
+// jsonText writes the text of a part of type s; false: it has none.
+func (it item) jsonText(b []byte, s *ctype.Type) ([]byte, bool) {
+	if s.Kind != ctype.Pointer {
+		t, text := it.content(s, 0)
+		if t == nil {
+			return b, false
+		}
+		return appendChars(b, stringChars(t.Chars), text.Data), true
+	}
+	t := it.texts.find(s, it.gaps.at/8, false)
+	if t == nil {
+		return b, false
+	}
+	text := it.texts.value.Text(t)
+	if isZero(it.data) || text.Status != event.OK {
+		return append(b, "null"...), true
+	}
+	return appendChars(b, stringChars(t.Chars), text.Data), true
+}
+
+// missing returns why a text of the value is not whole, or "".
+func (x *texts) missing() string {
+	for i := range x.list {
+		t := &x.list[i]
+		text := x.value.Text(t)
+		switch {
+		case !t.Content && t.At+8 <= int64(len(x.value.Data)) && isZero(x.value.Data[t.At:t.At+8]):
+		case text.Status != event.OK:
+			return "partly unavailable: text of a member: " + event.Explain(text.Status, text.Addr, "")
+		case text.Truncated:
+			return fmt.Sprintf("partly truncated: text of a member after %d bytes", len(text.Data))
+		}
+	}
+	return ""
+}

@@ -1,0 +1,157 @@
+package sema
+
+import (
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/ir"
+)
+
+// textPart is text that a part of an object leads to: what is shown of the part is the text, as GDB does.
+type textPart struct {
+	at    int64
+	in    *ctype.Type // of the part, stripped
+	chars *ctype.Type
+	limit int64   // bytes
+	text  *repeat // of a string class; nil: the part is a pointer to characters
+	slot  slotID
+	state slotID
+}
+
+// Limits of the texts of one field.
+const (
+	maxTexts     = 48
+	maxTextSteps = 1 << 12
+	textRoom     = 4096 // bytes in a record
+	leastText    = 32   // bytes of one text
+)
+
+// texts plans the texts of the parts of object e, in the order in which they are shown. Those beyond the limits are shown
+// as pointers. If there are many, each may have fewer characters.
+func (co *collector) texts(e expr) []*textPart {
+	if s := shapeOf(e); !s.mem || s.ctx || co.in.NoTexts {
+		return nil
+	}
+	f := &textFinder{collector: co, whole: e, steps: maxTextSteps}
+	f.find(e.Type(), 0, 0)
+	if len(f.list) == 0 {
+		return nil
+	}
+	most := max(leastText, textRoom/int64(len(f.list))-countedHeader) &^ 7
+	for _, p := range f.list {
+		width := max(1, int64(ctype.TextOf(p.chars).Width))
+		p.limit = min(int64(co.in.StringLimit)*width, most)
+	}
+	return f.list
+}
+
+// textFinder goes through the parts of an object.
+type textFinder struct {
+	*collector
+	whole expr
+	steps int
+	list  []*textPart
+}
+
+func (f *textFinder) find(t *ctype.Type, off int64, depth int) {
+	f.steps--
+	if f.steps < 0 || depth > maxNesting || len(f.list) >= maxTexts {
+		return
+	}
+	switch s := t.Strip(); {
+	case s.Kind == ctype.Pointer && s.Elem != nil && ctype.StringWidth(s.Elem) > 0:
+		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
+	case s.Kind == ctype.Array && s.Elem != nil && s.Count > 0 && s.Elem.Strip().Size > 0:
+		for i := range s.Count {
+			n := len(f.list)
+			f.find(s.Elem, off+i*s.Elem.Strip().Size, depth+1)
+			if n == len(f.list) {
+				return // nor has the next element any
+			}
+		}
+	case isRecord(s) && !s.Incomplete:
+		if f.class(s, off) {
+			return
+		}
+		for _, m := range s.Fields() {
+			if m.Type != nil && m.BitSize == 0 && !m.Virtual {
+				f.find(m.Type, off+m.BitOffset/8, depth+1)
+			}
+		}
+	}
+}
+
+// class adds an object of a string class. Those whose text cannot be found are left as they are, with their pointers.
+func (f *textFinder) class(s *ctype.Type, off int64) bool {
+	if !stringClasses[className(s)] {
+		return false
+	}
+	_ = f.try(func() {
+		part := &sub{typed: typed{s, f.whole.Span()}, x: f.whole, bitOff: 8 * off}
+		if r := f.contentAsText(part, 0); r != nil {
+			f.list = append(f.list, &textPart{at: off, in: s, chars: r.x.Type(), text: r})
+		}
+	})
+	return true
+}
+
+// textsSize is the room that texts take in the record.
+func textsSize(list []*textPart) (n int64) {
+	for _, p := range list {
+		n += countedHeader + p.limit
+	}
+	return n
+}
+
+// takeTexts takes the texts of the object at an address, whose bytes are in the slot of fs. A fault leaves out that text.
+func (l *lowerer) takeTexts(list []*textPart, object sym, fs *fieldSlots) {
+	outer := l.traps
+	for _, p := range list {
+		l.traps = &traps{}
+		if p.text != nil {
+			taken := l.takeRepeat(p.text, p.limit)
+			p.slot = taken.value
+		} else {
+			l.takePointed(p, object, fs)
+		}
+		l.endField("text", []failing{{l.traps, p.slot, &p.state}})
+	}
+	l.traps = outer
+}
+
+// takePointed takes the text at a pointer in the object. The object's bytes get the pointer that the text is of: other
+// threads may have changed it. In a process a pointer that cannot lead to memory of a program leads to no fault: a fault
+// takes microseconds, and members that are not set are common.
+func (l *lowerer) takePointed(p *textPart, object sym, fs *fieldSlots) {
+	at := object.plus(p.at)
+	at.trust = noTrust
+	v := l.loadWord(at, 8)
+	if fs.skip == 0 && p.at+8 <= fs.size {
+		l.put(v, 8, fs.value.imm(p.at))
+	}
+	p.slot = l.rec.add(slot{size: countedHeader + p.limit, align: 8})
+	if l.in.Kernel == nil {
+		const first, end = 4096, 1 << 47
+		bad := l.b.Bin(ir.ULt, 8, l.b.Const(end-first-1), l.b.Bin(ir.Sub, 8, v, l.b.Const(first)))
+		next := l.b.NewBlock("pointer")
+		l.b.BranchTo(bad, ir.Edge{To: l.traps.at(l.emitter, trapUnreadable), Args: []ir.Value{v}}, ir.Edge{To: next}, true)
+		l.b.Start(next)
+	}
+	l.b.Emit(ir.Instr{
+		Op: ir.CopyStr, W: uint8(max(1, ctype.TextOf(p.chars).Width)), Dst: ir.None, A: v, B: ir.None,
+		Imm: p.slot.imm(0), Aux: p.limit, Fault: l.traps.at(l.emitter, trapUnreadable),
+	})
+}
+
+// textsOf are the schema's entries for texts.
+func (r *record) textsOf(list []*textPart) (out []event.MemberText) {
+	for _, p := range list {
+		if p.slot == 0 {
+			continue
+		}
+		out = append(out, event.MemberText{
+			In: p.in, At: p.at, Chars: p.chars, Content: p.text != nil,
+			Offset: r.offset(p.slot), Size: int(countedHeader + p.limit), StatusOffset: r.offset(p.state),
+		})
+	}
+	return out
+}
