@@ -199,12 +199,13 @@ func (s *gdbServer) first() (stub.Config, error) {
 }
 
 // programPath finds a program as gdbserver does: a name without a slash is looked up in the current
-// directory before PATH.
+// directory before PATH. A name with a slash stays as it is typed: it is the program's argv[0].
 func programPath(name string) (string, error) {
-	if !strings.Contains(name, "/") {
-		if st, err := os.Stat(name); err != nil || st.IsDir() {
-			return name, nil // the shell looks it up
-		}
+	if strings.Contains(name, "/") {
+		return name, nil
+	}
+	if st, err := os.Stat(name); err != nil || st.IsDir() {
+		return name, nil // the shell looks it up
 	}
 	return filepath.Abs(name)
 }

@@ -95,6 +95,7 @@ func TestUnprivileged(t *testing.T) {
 		{"trace", "uprobe:" + things(t) + ":hammer_one", "--all"},
 		{"trace", "hammer_one", "--engine", "kernel", "--", things(t)},
 		{"gate", "sched:sched_switch if (next_prio > 1)"},
+		{"gdbserver", "--kernel", ":0"},
 	} {
 		if p := as(args...); p.Status != 1 || !strings.Contains(p.Errs.String(), want) {
 			t.Errorf("%v: status %d:\n%s", args, p.Status, p.Errs.String())

@@ -105,7 +105,7 @@ for addr, what in job["stops"].items():
     points[addr] = gdb.Breakpoint("*%#x" % addr)
     points[addr].silent = True
 entries = {int(a, 16) for a in job.get("entries") or []}
-for addr in entries - set(stops):
+for addr in entries:
     gdb.Breakpoint("*%#x" % addr).silent = True
 left = {a: job["hits"] for a in stops}
 inferior = gdb.selected_inferior()

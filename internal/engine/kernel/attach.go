@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/bpf"
@@ -225,7 +226,11 @@ func (e *attacher) detach(list []*program) error {
 			}
 		}
 		failed := make([]error, len(loads))
-		sideBySide(len(loads), func(i int) { failed[i] = loads[i].detach() })
+		var done atomic.Int64
+		sideBySide(len(loads), func(i int) {
+			_ = e.step("removing", int(done.Add(1)), len(loads)) // it cannot be ended
+			failed[i] = loads[i].detach()
+		})
 		errs = append(errs, failed...)
 		for _, l := range loads {
 			e.listeners.unlisten(l)

@@ -49,6 +49,10 @@ func Open(opt Options) (*Target, error) {
 	if err != nil {
 		return nil, err
 	}
+	if err := k.Permitted(); err != nil { // else GDB would hear it when it starts a run
+		k.Close()
+		return nil, err
+	}
 	k.Renew()
 	t := &Target{k: k, desc: rsp.TargetOf(host.Processor), events: make(chan stub.Stop), name: "kernel"}
 	t.mem = openMemory("/proc/kcore", k.ReadMemory)
