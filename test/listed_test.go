@@ -1,6 +1,7 @@
 package test
 
 import (
+	"fmt"
 	"os/exec"
 	"path/filepath"
 	"regexp"
@@ -49,7 +50,7 @@ func TestListedPlaces(t *testing.T) {
 			t.Errorf("%s: status %d\n%s", tt.prog, r.status, r.stderr)
 		}
 	}
-	for _, name := range []string{"over(int)", "over(const char*)", "over(char const *)", "over(std::vector<int, std::allocator<int> >&)", "ns::S::f(int) const", "ns::S::f(double)", "pairs<int,double>", "ns::S::g<long>"} {
+	for _, name := range []string{"over(int)", "over(const char*)", "over(char const *)", "over(std::vector<int, std::allocator<int> >&)", "over(const std::string&)", "over(std::string const &)", "ns::S::f(int) const", "ns::S::f(double)", "pairs<int,double>", "ns::S::g<long>"} {
 		if r := jalon(t, "trace", "-f", "none", "--summary-json", name, "--", cpp); r.status != 0 || !strings.Contains(r.stderr, `"sites":1,`) {
 			t.Errorf("%s: not one site, status %d\n%s", name, r.status, r.stderr)
 		}
@@ -77,4 +78,22 @@ func listedGo(t *testing.T) string {
 	prog := filepath.Join(t.TempDir(), "listed")
 	buildOther(t, "programs/listed", "go", "build", "-gcflags=all=-N -l", "-o", prog, ".")
 	return prog
+}
+
+// TestGoInstances: a generic function of Go is a place without its type arguments, which means all its instances, and with them as
+// they are in the source.
+func TestGoInstances(t *testing.T) {
+	need(t, "go")
+	prog := listedGo(t)
+	for place, sites := range map[string]int{"main.Map": 2, "main.Map[int,string]": 1, "main.(*L).Add": 2, "main.(*L[int]).Add": 1} {
+		r := jalon(t, "trace", "-f", "none", "--summary-json", place, "--", prog)
+		if s := fmt.Sprintf(`"sites":%d,`, sites); r.status != 0 || !strings.Contains(r.stderr, s) {
+			t.Errorf("%s: without %s, status %d\n%s", place, s, r.status, r.stderr)
+		}
+	}
+	for place, want := range map[string]string{"main.Map[int,bool]": "main.Map[go.shape.", "Ptr": "main.(*S).Ptr", "S.Val": "main.S.Val"} {
+		if r := jalon(t, "trace", "-f", "none", place, "--", prog); r.status != 2 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: without %s, status %d\n%s", place, want, r.status, r.stderr)
+		}
+	}
 }

@@ -49,6 +49,9 @@ func guessCommand(args []string) string {
 	case aScript:
 		return fmt.Sprintf("%s is a script. To run it: jalon run %s", args[0], args[0])
 	}
+	if text := otherCommand(args); text != "" {
+		return text
+	}
 	return fmt.Sprintf("there is no command %q; the commands are %s. To trace a place: jalon trace %s ...", args[0], strings.Join(names, ", "), quoted(args[0]))
 }
 
@@ -56,7 +59,10 @@ func guessCommand(args []string) string {
 func guessPlaces(places, program []string, pid int) string {
 	for i, text := range places {
 		if text == "if" && i > 0 && i+1 < len(places) {
-			return fmt.Sprintf("a place and its condition are one argument: %s", quoted(places[i-1]+" if "+places[i+1]))
+			return fmt.Sprintf("a place and its condition are one argument: %s", quoted(places[i-1]+" if "+strings.Join(places[i+1:], " ")))
+		}
+		if other := otherPlace(text); other != "" {
+			return other
 		}
 		switch kindOfFile(text) {
 		case aScript:
@@ -92,7 +98,7 @@ func kernelEvent(text string) string {
 	if !two || !eventName.MatchString(subsystem) || !eventName.MatchString(event) {
 		return ""
 	}
-	for _, root := range []string{"/sys/kernel/tracing", "/sys/kernel/debug/tracing"} {
+	for _, root := range tracefsRoots {
 		if _, err := os.Stat(filepath.Join(root, "events", subsystem, event, "id")); err == nil {
 			return strings.TrimSpace("tracepoint:" + place + " " + rest)
 		}

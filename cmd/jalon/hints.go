@@ -88,6 +88,8 @@ func (c *traceCmd) hintsAfter(res *jalon.Result) {
 	for _, name := range names {
 		if checked := "__" + name + "_chk"; imports[checked] {
 			c.warn(fmt.Sprintf("the program calls %s in place of %s (it was compiled with _FORTIFY_SOURCE): trace %s", checked, name, checked))
+		} else if text := meaningOf(name); text != "" {
+			c.warn(fmt.Sprintf("%s was not called in the program; %s", name, text))
 		}
 	}
 }

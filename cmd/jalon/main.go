@@ -186,6 +186,9 @@ func run(args []string) int {
 		if text := guessPid(args); text != "" {
 			return reportError(usageError(text))
 		}
+		if text := otherFlag(args, err); text != "" && !asBpftrace {
+			return reportError(usageError(text))
+		}
 		if asBpftrace {
 			fmt.Fprintf(stderr, "ERROR: %s\n%s", bpftraceWords(err.Error()), bpftraceUsage)
 			return 1

@@ -94,7 +94,7 @@ func (c *recordCmd) Run() error {
 	}
 	end := newEnding()
 	defer end.stop()
-	end.passed, opt.OnArmed = t.remind, end.armed.Store
+	end.passed, opt.OnArmed = t.remind, t.armed(end)
 	asked := askedFor()
 	server, err := listenForSnapshots()
 	if err != nil && flight {

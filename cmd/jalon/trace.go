@@ -124,7 +124,7 @@ func (c *traceCmd) Run() error {
 	}
 	end := newEnding()
 	defer end.stop()
-	end.passed, opt.OnArmed = c.remind, end.armed.Store
+	end.passed, opt.OnArmed = c.remind, c.armed(end)
 	var ctl *controller
 	if c.Control != "" {
 		if ctl, err = listen(c.Control); err != nil {
@@ -137,11 +137,24 @@ func (c *traceCmd) Run() error {
 	if err == nil {
 		boundMemory()
 		err = c.follow(t, end, ctl, out)
+	} else {
+		err = explained(err, c.Places)
 	}
 	if cerr := closeOut(); err == nil {
 		err = cerr
 	}
 	return err
+}
+
+// armed returns what is done when the tracepoints are armed. A program that jalon starts does not run before; otherwise
+// the user sees from when on hits count.
+func (c *traceCmd) armed(end *ending) func(*jalon.Trace) {
+	return func(t *jalon.Trace) {
+		end.armed.Store(t)
+		if len(c.program) == 0 && !c.JSONSum {
+			c.warn("armed")
+		}
+	}
 }
 
 // follow waits for the end of a trace and prints its result.
@@ -187,6 +200,9 @@ func (c *traceCmd) refuseProgramPlaces(tps []jalon.Tracepoint) error {
 		also := ""
 		if where == jalon.InSource {
 			also = "; for a line of the kernel, the file with its debug information: --vmlinux PATH"
+		}
+		if means := meaningOf(tps[i].Place); means != "" {
+			also += "; " + means
 		}
 		return usageError(fmt.Sprintf("%s is a place in a program: add -- PROGRAM, -p PID, or --all for every process%s", tps[i].Place, also))
 	}
@@ -291,7 +307,11 @@ func parseOnFull(text string) (wait time.Duration, overwrite bool, err error) {
 // open returns the writer for the events.
 func (c *traceCmd) open() (io.Writer, func() error, error) {
 	if c.Output == "" || c.Output == "-" {
-		return bounded.Reopen(os.Stdout), func() error { return nil }, nil
+		w := bounded.Reopen(os.Stdout)
+		if len(c.program) > 0 { // which may write to the same pipe
+			return bounded.WholeLines(w), func() error { return nil }, nil
+		}
+		return w, func() error { return nil }, nil
 	}
 	f, err := openfile.Create(c.Output)
 	if err != nil {
@@ -324,6 +344,7 @@ func (c *traceCmd) finish(res *jalon.Result) error {
 	if c.Format == "none" {
 		res.Printed = 0
 	}
+	c.progress.wipe()
 	if c.Top > 0 {
 		res.Printed = min(res.Printed, uint64(c.Top))
 		c.warnSlowest(res)

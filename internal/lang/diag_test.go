@@ -104,7 +104,7 @@ func TestWithin(t *testing.T) {
    |
  2 |   condition $bpnum a b
    |                      ^
-   = hint: a declaration is not an expression`
+   = hint: a declaration is not an expression; commas separate expressions`
 	if got != want {
 		t.Errorf("got:\n%s\nwant:\n%s", got, want)
 	}

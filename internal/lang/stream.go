@@ -107,10 +107,19 @@ func (st *stream) unexpectedOperand() error {
 	case t.is("<") && st.ahead(-1).is("="):
 		return st.errorAt(t.span, `did you mean "<="?`, "an operand is missing before %s", st.describe(t))
 	}
-	if t.kind == tokEOF {
-		return st.errorAt(t.span, "", "an operand is missing at the end")
+	hint, prev := "", st.ahead(-1)
+	switch {
+	case t.is("%"):
+		hint = "a register is written $NAME, an output format behind the expression: EXPR/d"
+	case t.is("/") && (prev.is("==") || prev.is("!=")):
+		hint = `text is written in quotes: == "text"`
+	case t.kind == tokEOF && prev.is("*") && st.i == 1:
+		hint = "$args are the arguments, $locals the local variables"
 	}
-	return st.errorAt(t.span, "", "an operand is missing before %s", st.describe(t))
+	if t.kind == tokEOF {
+		return st.errorAt(t.span, hint, "an operand is missing at the end")
+	}
+	return st.errorAt(t.span, hint, "an operand is missing before %s", st.describe(t))
 }
 
 // unexpectedAfter is the error for a token after a complete operand that does
@@ -134,7 +143,7 @@ func (st *stream) unexpectedAfter() error {
 	case prev.kind == tokIdent && t.kind == tokIdent && baseWords[t.text] && st.ahead(-2).is("("):
 		return st.errorAt(t.span, "", "%q cannot be added to the type %q", t.text, prev.text)
 	case prev.kind == tokIdent && t.kind == tokIdent && st.i == 1:
-		hint = "a declaration is not an expression"
+		hint = "a declaration is not an expression; commas separate expressions"
 	}
 	return st.errorAt(t.span, hint, "an operator is missing before %s", st.describe(t))
 }

@@ -23,6 +23,7 @@ func Error(p *Place, err error) error {
 	msg, hint := err.Error(), ""
 	var nf *debuginfo.NotFoundError
 	if errors.As(err, &nf) {
+		nf = nf.Why()
 		msg, hint = "no "+nf.What+" \""+nf.Name+"\"", nf.Hint
 		if len(nf.Nearest) > 0 {
 			hint = DidYouMean(nf.Nearest, hint)

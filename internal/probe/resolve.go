@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -80,15 +81,20 @@ func beyond(m Module, entry uint64, err error) error {
 }
 
 func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry bool, check func() error) ([]Site, error) {
+	var unnamed error
 	if p.maybeName() {
-		if sites, err := find(p.Func); err == nil {
+		sites, err := find(p.Func)
+		if err == nil {
 			return sites, nil
 		}
+		unnamed = err
 	}
 	if p.Glob() {
 		sites, err := m.GlobSites(p.Func, entry, check)
 		if err == nil && len(sites) == 0 {
-			err = &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
+			if err = unnamed; strings.ContainsAny(p.Func, "*?") || err == nil {
+				err = &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
+			}
 		}
 		return sites, err
 	}
@@ -99,11 +105,17 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 	return sites, nil
 }
 
+// NamesOne reports whether a pattern is the name of one function: main.F[int] in Go, whose brackets are those of a pattern too.
+func (p *Place) NamesOne() bool { return goArguments.MatchString(p.Func) }
+
 // maybeName reports whether a pattern may also be the name of one function: f<int (*)(char *)>, f(char *), operator* in C++,
 // main.(*T).f, main.f[go.shape.int] in Go. Then the name counts.
 func (p *Place) maybeName() bool {
-	return p.Glob() && (strings.ContainsAny(p.Func, "<(") || strings.Contains(p.Func, "operator") || strings.Contains(p.Func, "[go.shape.") || strings.Contains(p.Func, "[...]"))
+	return p.Glob() && (strings.ContainsAny(p.Func, "<(") || strings.Contains(p.Func, "operator") || strings.Contains(p.Func, "[go.shape.") || goArguments.MatchString(p.Func))
 }
+
+// goArguments are the type arguments of a function or type in Go: main.F[int], main.(*T[...]).f.
+var goArguments = regexp.MustCompile(`\w\.[\w(*).]*\[[\w.,* ]+\](\)\.\w+)?$`)
 
 // ResolveAddress returns the site of an address in the module.
 func ResolveAddress(m Module, vaddr uint64) (Site, error) { return at(m, vaddr) }

@@ -127,5 +127,27 @@ func (c *checker) repeat(x *lang.Repeat) expr {
 	if v < 1 || v > MaxRecordSize {
 		c.fail(n.Span(), fmt.Sprintf("%d is not a valid number of repetitions", v), fmt.Sprintf("it must be from 1 to %d", MaxRecordSize))
 	}
+	c.needInRecord(e, v, x)
 	return &repeat{typed: typed{ctype.ArrayOf(e.Type(), v), x.Span()}, x: e, count: v}
+}
+
+// needInRecord refuses elements behind the end of a tracepoint's record, which no program may read.
+func (c *checker) needInRecord(e expr, n int64, x *lang.Repeat) {
+	s := shapeOf(e)
+	if k := c.in.Kernel; k == nil || k.Context != ContextRecord || !s.ctx {
+		return
+	}
+	at, end := s.ref.loc.Pieces[0].Ctx+s.lo/8, s.ref.loc.Pieces[0].Ctx+s.ref.t.Strip().Size
+	if sd := c.in.Kernel.SData; sd != nil {
+		end = sd.Type.Strip().Size
+	}
+	size := e.Type().Strip().Size
+	if at+n*size <= end {
+		return
+	}
+	hint := ""
+	if isPointer(e.Type()) {
+		hint = fmt.Sprintf("%d elements of the array that it points to are *%s", n, c.from.Whole[x.Span().Lo:x.Span().Hi])
+	}
+	c.fail(x.Span(), fmt.Sprintf("%d elements from here on end behind the record, which has %d bytes", n, end), hint)
 }

@@ -68,7 +68,10 @@ func (lk *lookup) failName(name string, span lang.Span, err error) {
 	if lk.brief {
 		lk.fail(span, msg, "")
 	}
-	hint := lk.membersNamed(name)
+	hint := lk.wordFor(name)
+	if hint == "" {
+		hint = lk.membersNamed(name)
+	}
 	if hint == "" && len(name) > 2 { // every short name resembles others
 		hint = notFoundHint(err, lk.namesInScope()...)
 	}
@@ -76,6 +79,32 @@ func (lk *lookup) failName(name string, span lang.Span, err error) {
 		hint = lk.visible()
 	}
 	lk.fail(span, msg, hint)
+}
+
+// foreignWords are names that other tracers and GDB have for what jalon has a word for.
+var foreignWords = map[string]string{
+	"backtrace": "bt", "stack": "bt", "stacktrace": "bt", "kstack": "bt", "ustack": "ubt", "arguments": "args", "registers": "regs",
+	"return": "retval", "ret": "retval", "result": "retval", "current": "task", "curtask": "task", "latency": "elapsed", "duration": "elapsed",
+	"execname": "comm", "timestamp": "time",
+}
+
+// wordFor is a hint for a name that is a word without its dollar, or the word of another tool.
+func (lk *lookup) wordFor(name string) string {
+	words, _ := lk.wordsHere()
+	word := name
+	if w, ok := foreignWords[name]; ok {
+		word = w
+	}
+	atReturns := lk.in.Kernel == nil && lk.in.Exit == nil
+	switch {
+	case atReturns && word == "retval":
+		return "the value that a function returns is $retval, at the place FUNCTION%return"
+	case atReturns && word == "elapsed":
+		return "the time of a call is $elapsed, at the place FUNCTION%return"
+	case slices.Contains(words, word):
+		return didYouMean([]string{"$" + word})
+	}
+	return ""
 }
 
 // membersNamed returns a hint if variables in scope have a member of that name.

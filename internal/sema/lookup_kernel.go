@@ -92,7 +92,14 @@ func (lk *lookup) failKernelName(name string, span lang.Span, err error) {
 		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)
 	}
-	lk.fail(span, fmt.Sprintf("no variable %q%s", name, where), join(didYouMean(near), hint))
+	lk.fail(span, fmt.Sprintf("no variable %q%s", name, where), join(orElse(lk.wordFor(name), didYouMean(near)), hint))
+}
+
+func orElse(s, other string) string {
+	if s != "" {
+		return s
+	}
+	return other
 }
 
 // knownNames are the names of the record's fields and those of the arguments.

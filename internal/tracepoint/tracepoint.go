@@ -48,7 +48,7 @@ func New(place string, cond *lang.Condition, collect []lang.Collect) (*Tracepoin
 // pattern has none, because its sites are many.
 func (tp *Tracepoint) OwnList() []lang.Collect {
 	p := tp.Place
-	if !tp.Own || tp.NoRecord || len(tp.Collect) > 0 || p.Kind.Own == "" || p.Glob() || p.Off != 0 || p.Line != 0 {
+	if !tp.Own || tp.NoRecord || len(tp.Collect) > 0 || p.Kind.Own == "" || p.Glob() && !p.NamesOne() || p.Off != 0 || p.Line != 0 {
 		return nil
 	}
 	text := p.Kind.Own

@@ -1,6 +1,7 @@
 // Names of functions in all forms that list prints.
 #include <cstdio>
 #include <functional>
+#include <string>
 #include <vector>
 namespace ns {
 struct S {
@@ -25,6 +26,7 @@ namespace { int anon(int x) { return x + 3; } }
 int over(int a) { return a; }
 int over(const char *s) { return s[0]; }
 int over(std::vector<int> &v) { return v.size(); }
+int over(const std::string &s) { return s.size(); }
 
 int main()
 {
@@ -33,6 +35,6 @@ int main()
 	std::function<int(int)> fn = l;
 	std::vector<int> v{1, 2};
 	int r = s.f(1) + s.f(2.0) + (s + t).v + (bool)s + s(1) + s[2] + s->v + s.g<long>(3) + pairs<int, double>(1, 2.) + pairs<unsigned char, long>(1, 2);
-	r += num<7>() + anon(1) + over(1) + over("x") + over(v) + l(2) + fn(4) + (s < t);
+	r += num<7>() + anon(1) + over(1) + over("x") + over(v) + over(std::string("long")) + l(2) + fn(4) + (s < t);
 	printf("%d\n", r);
 }

@@ -136,11 +136,17 @@ func (ps *places) demangledSymbols(name string) (out []elf.Symbol) {
 func isNamed(demangled, name string) bool {
 	rest, ok := strings.CutPrefix(demangled, name)
 	if !ok && strings.IndexByte(name, '(') > 0 {
-		_, ok = strings.CutPrefix(plainSpelling(demangled), plainSpelling(name))
+		_, ok = strings.CutPrefix(plainSpelling(standardNames.Replace(demangled)), plainSpelling(standardNames.Replace(name)))
 		return ok
 	}
 	return ok && (rest == "" || rest[0] == '(' || strings.HasPrefix(rest, "[abi:"))
 }
+
+// standardNames replaces typedefs of the standard library that parameters have in programs by what the symbols have.
+var standardNames = strings.NewReplacer(
+	"std::string_view", "std::basic_string_view<char, std::char_traits<char>>",
+	"std::string", "std::__cxx11::basic_string<char, std::char_traits<char>, std::allocator<char>>",
+)
 
 // withoutResult removes the type of the result, which is before the names of the
 // instances of function templates: "long ns::big<long>(long, long)".

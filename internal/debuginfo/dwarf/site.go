@@ -84,9 +84,24 @@ func (ps *places) funcSites(name string, inlined bool, place func(uint64) line.P
 		}
 	}
 	if len(set.sites) == 0 {
-		return nil, ps.noFunction(name)
+		return ps.instanceSites(name, inlined, place)
 	}
 	return set.sorted(), nil
+}
+
+// instanceSites are the sites of all instances of a generic function of Go.
+func (ps *places) instanceSites(name string, inlined bool, place func(uint64) line.Place) (all []Site, err error) {
+	for _, n := range ps.goInstances(name) {
+		sites, err := ps.funcSites(n, inlined, place)
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, sites...)
+	}
+	if len(all) == 0 {
+		return nil, ps.noFunction(name)
+	}
+	return all, nil
 }
 
 // versionSites places the function with that version of its symbol: f@VERSION, or f@@VERSION if it must be the
@@ -288,22 +303,4 @@ func (d die) funcName() string {
 		return n
 	}
 	return demangled(d.linkage())
-}
-
-func (ps *places) noFunction(name string) error {
-	e := &debuginfo.NotFoundError{What: "function", Name: name, Nearest: nearest(name, ps.functionNames(), 5)}
-	if ps.d == nil {
-		e.Hint = ps.path + " has no debug information and no such symbol"
-	}
-	return e
-}
-
-// functionNames lists all function names, for suggestions.
-func (ps *places) functionNames() []string {
-	var out []string
-	ps.names().each(isFuncTag, func(d die) { out = append(out, d.name()) })
-	for _, s := range ps.allFuncSymbols() {
-		out = append(out, s.Name)
-	}
-	return out
 }

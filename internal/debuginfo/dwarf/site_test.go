@@ -157,7 +157,7 @@ func TestNotFound(t *testing.T) {
 			t.Fatalf("%v", err)
 		}
 		for _, n := range near {
-			if !slices.Contains(nf.Nearest, n) {
+			if !slices.Contains(nf.Why().Nearest, n) {
 				t.Errorf("%v: nearest %q lacks %q", err, nf.Nearest, n)
 			}
 		}
