@@ -72,7 +72,7 @@ func TestRedact(t *testing.T) {
 			}
 			l := ev.Values["*l"].(map[string]any)
 			key := fmt.Sprintf("GET /?key=%s&x=%d", strings.Repeat("*", len(fmt.Sprint("s3cret", n))), n)
-			if l["id"] != float64(n) || l["user"] != "alice" || l["password"] != nil || ev.Values["line"] != key || ev.Values["str(line)"] != key || ev.Errors["token"] != "redacted" ||
+			if l["id"] != float64(n) || l["user"] != "alice" || l["password"] != nil || l["passphrase"] != nil || l["query"] != key || l["role"] != "admin" || ev.Values["line"] != key || ev.Values["str(line)"] != key || ev.Errors["token"] != "redacted" ||
 				ev.Errors["l->password"] != "redacted" || ev.Errors["*l"] != "partly redacted" || ev.Values["$bt"] == nil || ev.Comm != "**********" {
 				t.Fatalf("event %d: %s", n, line)
 			}

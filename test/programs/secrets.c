@@ -8,6 +8,7 @@ struct login {
 	char user[8];
 	char password[16];
 	struct { int pin, n; } in[2];
+	const char *passphrase, *query, *role;
 };
 
 __attribute__((noinline)) int check_login(struct login *l, const char *line, unsigned token)
@@ -18,8 +19,9 @@ __attribute__((noinline)) int check_login(struct login *l, const char *line, uns
 
 int main(int argc, char **argv)
 {
-	struct login l = {0, "alice", "hunter3", {{0x5ec2e7a1, 1}, {0x5ec2e7a1, 2}}};
+	struct login l = {0, "alice", "hunter3", {{0x5ec2e7a1, 1}, {0x5ec2e7a1, 2}}, "hunter34", NULL, "admin"};
 	char line[64];
+	l.query = line;
 	int sum = 0;
 	prctl(PR_SET_NAME, "secretname");
 	for (int i = 0; i < 100; i++) {
