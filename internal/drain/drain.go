@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"os"
 	"runtime"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -199,7 +200,7 @@ func (d *Drain) Poll() (more bool, err error) {
 		return more, err
 	}
 	d.rename()
-	if d.Max > 0 && d.spent() {
+	if d.Max > 0 && spent(d.sources, d.Max) {
 		return more, ErrEnough // no hit leaves a record any more
 	}
 	if d.waiter != nil && d.waiter.Full() {
@@ -224,13 +225,8 @@ func (d *Drain) Poll() (more bool, err error) {
 }
 
 // spent reports whether as many hits as are wanted have left a record (sema.Input.Most). Finish shows those that wait.
-func (d *Drain) spent() bool {
-	for _, src := range d.sources {
-		if src.mem.Variable(ring.MostVariable) < d.Max {
-			return false
-		}
-	}
-	return len(d.sources) > 0
+func spent(sources []*Source, wanted uint64) bool {
+	return len(sources) > 0 && !slices.ContainsFunc(sources, func(s *Source) bool { return s.mem.Variable(ring.MostVariable) < wanted })
 }
 
 // look reads every ring once, unless too much is waiting already. In that case records stay in the rings,
