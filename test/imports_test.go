@@ -125,6 +125,7 @@ var packages = []struct{ path, imports string }{
 	// What recorded traces have: C expressions over their fields.
 	{"report", "ctf ctype debuginfo event format ir ir/eval lang script/printf script/show sema"},
 	{"export", "event format report"},
+	{"merge", "ctf report"},
 
 	// Front-ends.
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
@@ -138,7 +139,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "aggregate sema bounded ctf ctype drain event format lang record session tracepoint"},
-	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script lttng manual probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
+	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script lttng manual merge probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening

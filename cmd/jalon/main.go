@@ -35,7 +35,8 @@ type cli struct {
 	Record     recordCmd     `cmd:"" help:"Record a trace to a directory, in CTF: PLACE [if COND] [-c LIST] ... -o DIR [-p PID | -- PROGRAM ARGS]"`
 	Snapshot   snapshotCmd   `cmd:"" help:"Have a running jalon record --flight write its newest events: [DIR|PID]"`
 	Report     reportCmd     `cmd:"" help:"Print a recorded trace: events, counts, histograms, latencies, stacks"`
-	Export     exportCmd     `cmd:"" help:"Write a recorded trace for other viewers: Perfetto, Chrome, pprof, flame graphs"`
+	Export     exportCmd     `cmd:"" help:"Write a recorded trace for other viewers: HTML, Perfetto, Chrome, Parquet, pprof, flame graphs"`
+	Merge      mergeCmd      `cmd:"" help:"Join the recorded traces of two machines, or of a host and its guest, by their clocks"`
 	List       listCmd       `cmd:"" help:"List functions, lines that can be probed, variables in scope"`
 	Gdbserver  gdbserverCmd  `cmd:"" help:"Serve GDB: trace and debug a program, or trace the kernel, over the remote protocol"`
 	Gate       gateCmd       `cmd:"" help:"Let perf see only the hits of an event for which a condition holds"`

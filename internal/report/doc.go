@@ -7,6 +7,7 @@
 //	memory.go     the record and what it has of the program's memory, as memory of the expressions
 //	program.go    compiles the expressions for a schema and runs them
 //	text*.go, stat.go, hist.go, latency.go, flame.go, timeline.go   the reports
+//	sched.go, critical*.go   what threads did, by the kernel's events; the critical path
 //
 // What a trace does not have is unavailable, never zero: an expression that needs it gives no value, and these events are counted.
 //

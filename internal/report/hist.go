@@ -178,6 +178,16 @@ func (m *keyMaker) number(ev *event.Event, i int) (int64, bool) {
 	return 0, false
 }
 
+// known reports whether all fields have values.
+func (m *keyMaker) known(ev *event.Event) bool {
+	for i := range ev.Schema.Fields {
+		if v := ev.Value(i); v.Status != event.OK {
+			return false
+		}
+	}
+	return true
+}
+
 // key is the text of the fields from i on.
 func (m *keyMaker) key(ev *event.Event, i int) string {
 	m.buf = m.buf[:0]

@@ -49,11 +49,11 @@ const (
 // MakeLatency pairs events. In a thread they are nested like calls: an event of to ends the last open one of from. If from and to are the
 // same place, each event ends the one before it. by, if not "", is a list of expressions whose values must be equal instead of the thread.
 func MakeLatency(r *Reader, from, to, by string, top int) (*Latency, error) {
-	a, err := r.placeNamed(from)
+	a, err := r.placeNamed("--latency", from)
 	if err != nil {
 		return nil, err
 	}
-	b, err := r.placeNamed(to)
+	b, err := r.placeNamed("--latency", to)
 	if err != nil {
 		return nil, err
 	}
@@ -255,7 +255,7 @@ func AppendValues(b []byte, p *format.Printer, ev *event.Event) []byte {
 }
 
 // placeNamed finds a place of the trace by its text or function.
-func (r *Reader) placeNamed(name string) (string, error) {
+func (r *Reader) placeNamed(flag, name string) (string, error) {
 	var all []string
 	for _, sc := range r.scopes {
 		all = append(all, sc.schema.Place)
@@ -281,9 +281,9 @@ func (r *Reader) placeNamed(name string) (string, error) {
 			all = slices.Compact(all)
 			hint = "places: " + strings.Join(all[:min(len(all), 12)], ", ")
 		}
-		return "", lang.At("--latency", name, lang.Span{Hi: len(name)}, "the trace has no events of this place", hint)
+		return "", lang.At(flag, name, lang.Span{Hi: len(name)}, "the trace has no events of this place", hint)
 	}
-	return "", lang.At("--latency", name, lang.Span{Hi: len(name)}, "several places have this in their names", strings.Join(found[:min(len(found), 12)], ", "))
+	return "", lang.At(flag, name, lang.Span{Hi: len(name)}, "several places have this in their names", strings.Join(found[:min(len(found), 12)], ", "))
 }
 
 func isPlace(s *event.Schema, place string) bool { return s.Place == place }

@@ -6,6 +6,7 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 )
@@ -91,13 +92,14 @@ type schedReader struct {
 	inside  map[int][]int32 // by CPU: the interrupts that are being handled
 	wakeup  string          // the event that is the wake-up
 	left    map[int]int64   // by CPU: when a device's interrupt ended last
+	joined  []ctf.Joined    // the traces of which the trace was made, whose threads have other numbers in it than in the fields
 }
 
 // readSchedule reads a trace.
 func readSchedule(r *Reader) (*schedule, error) {
 	x := &schedReader{
 		s:       &schedule{threads: map[int]*schedThread{}, cpus: map[int][]cpuStep{}},
-		simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), sites: map[*event.Schema]*schedSite{}, inside: map[int][]int32{}, left: map[int]int64{},
+		simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), sites: map[*event.Schema]*schedSite{}, inside: map[int][]int32{}, left: map[int]int64{}, joined: r.Trace.Info.Joined,
 	}
 	has := map[string]bool{}
 	for _, s := range r.Schemas() {
@@ -119,6 +121,20 @@ func readSchedule(r *Reader) (*schedule, error) {
 		x.s.interrupts = x.s.interrupts || site.kind == enterInterrupt
 	}
 	return x.s, r.Each(x.event)
+}
+
+// id is the number of a thread in the trace for the one in a field of an event.
+func (x *schedReader) id(ev *event.Event, tid int64) int64 {
+	if tid <= 0 {
+		return tid
+	}
+	ids := 0
+	for i := range x.joined {
+		if ev.CPU >= x.joined[i].CPUs {
+			ids = x.joined[i].IDs
+		}
+	}
+	return tid + int64(ids)
 }
 
 // eventOf is the name of the kernel's event at a place: sched_switch of tracepoint:sched:sched_switch.
@@ -323,6 +339,7 @@ func (x *schedReader) switches(ev *event.Event, site *schedSite) {
 		return
 	}
 	s.events++
+	prev, next = x.id(ev, prev), x.id(ev, next)
 	x.inside[ev.CPU] = x.inside[ev.CPU][:0]
 	if list := s.cpus[ev.CPU]; len(list) == 0 {
 		s.cpus[ev.CPU] = append(list, cpuStep{s.first, int32(prev)})
@@ -368,6 +385,6 @@ func (x *schedReader) wakes(ev *event.Event, site *schedSite) {
 	if list := x.inside[ev.CPU]; len(list) > 0 && list[len(list)-1] != 0 {
 		step.other, step.name = 0, list[len(list)-1]
 	}
-	t := x.thread(int(tid), x.text(ev, site, "comm"))
+	t := x.thread(int(x.id(ev, tid)), x.text(ev, site, "comm"))
 	t.steps = append(t.steps, step)
 }

@@ -1,0 +1,190 @@
+package merge
+
+import (
+	"crypto/rand"
+	"fmt"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/report"
+)
+
+// Pair names events of two traces: what is sent at one place is received at the other. A message is the one with the same value of the key.
+type Pair struct {
+	Send, Receive string // places
+	Back          bool   // from the second trace to the first
+}
+
+// Options say how the clocks relate: by pairs of events, by an offset, or neither.
+type Options struct {
+	Pairs      []Pair
+	Key, KeyOf string // C expressions over the fields of the first trace's events and the second's; KeyOf "": the same
+	Offset     *time.Duration
+	Jalon      string // version
+}
+
+// The second trace has other numbers, so that none of them are those of the first.
+const (
+	idStep  = 10_000_000 // above the largest process id of Linux
+	cpuStep = 10_000
+)
+
+// Result is what was joined.
+type Result struct {
+	Relation
+	Events               uint64
+	Forth, Behind        int // pairs that were found
+	Ambiguous, Unmatched int // events whose key others have too, or none of the other trace
+}
+
+// Merge joins two traces to a new one.
+func Merge(out string, a, b *ctf.Trace, o *Options) (*Result, error) {
+	res := &Result{}
+	if err := res.relate(a, b, o); err != nil {
+		return nil, err
+	}
+	if err := os.Mkdir(out, 0o700); err != nil {
+		return nil, err
+	}
+	var uuid [16]byte
+	_, _ = rand.Read(uuid[:])
+	shift := int64(0) // so that no time is negative
+	if first, _, ok := b.Span(); ok {
+		shift = max(0, int64(time.Second)-res.Time(first))
+	}
+	dirs := [2]string{absolute(a.Dir), absolute(b.Dir)}
+	names := [2]string{nameOf(a), nameOf(b)}
+	if names[0] == names[1] {
+		names[0], names[1] = names[0]+".1", names[1]+".2"
+	}
+	info := a.Info
+	info.UUID, info.Jalon, info.Large, info.Pid, info.Command = uuid, o.Jalon, nil, 0, nil
+	info.Host, info.Kernel, info.WallOffset = names[0]+" and "+names[1], a.Info.Kernel+" and "+b.Info.Kernel, a.Info.WallOffset-shift
+	info.Joined = []ctf.Joined{
+		{Host: a.Info.Host, Clock: "the clock of the trace", Shift: shift, Error: new(int64), UUID: a.Info.UUIDText, Dir: dirs[0]},
+		{Host: b.Info.Host, IDs: idStep, CPUs: cpuStep, Clock: res.How, Shift: res.Shift + shift, Rate: res.Rate, Error: res.Error, UUID: b.Info.UUIDText, Dir: dirs[1]},
+	}
+	parts := []ctf.Part{
+		{Trace: a, Name: names[0], Time: func(t int64) int64 { return t + shift }},
+		{Trace: b, Name: names[1], IDs: idStep, CPUs: cpuStep, Time: func(t int64) int64 { return res.Time(t) + shift }},
+	}
+	env := []ctf.Env{{Name: "hostname", Value: info.Host}, {Name: "domain", Value: "jalon"}, {Name: "tracer_name", Value: "jalon"}, {Name: "tracer_version", Value: o.Jalon}, {Name: "clock", Value: res.How}}
+	var err error
+	if res.Events, err = ctf.Join(out, parts, info, env); err != nil {
+		_ = os.RemoveAll(out)
+		return nil, err
+	}
+	return res, nil
+}
+
+func absolute(dir string) string {
+	if abs, err := filepath.Abs(dir); err == nil {
+		return abs
+	}
+	return dir
+}
+
+// nameOf is what a trace is called in the names of its threads.
+func nameOf(t *ctf.Trace) string {
+	if t.Info.Host == "" {
+		return filepath.Base(t.Dir)
+	}
+	return t.Info.Host
+}
+
+// relate finds the relation of the clocks.
+func (res *Result) relate(a, b *ctf.Trace, o *Options) error {
+	wall := b.Info.WallOffset - a.Info.WallOffset
+	switch {
+	case o.Offset != nil:
+		res.Shift, res.How = int64(*o.Offset), "an offset that was given"
+		return nil
+	case len(o.Pairs) > 0:
+		return res.byPairs(a, b, o)
+	case a.Info.Host == b.Info.Host && a.Info.Kernel == b.Info.Kernel && time.Duration(wall).Abs() < sameBoot:
+		res.How, res.Error = "the traces are of one machine, which has one clock", new(int64)
+		return nil
+	}
+	res.Shift, res.How = wall, "the wall clocks of the two machines"
+	return nil
+}
+
+// sameBoot is how far wall clocks move between two recordings of a machine that was not booted between them.
+const sameBoot = 10 * time.Second
+
+// byPairs finds the relation by pairs of events.
+func (res *Result) byPairs(a, b *ctf.Trace, o *Options) error {
+	keyOf := o.KeyOf
+	if keyOf == "" {
+		keyOf = o.Key
+	}
+	var all bounds
+	for _, p := range o.Pairs {
+		from, to, key, other := a, b, o.Key, keyOf
+		if p.Back {
+			from, to, key, other = b, a, keyOf, o.Key
+		}
+		sent, err := keys(from, p.Send, key)
+		if err != nil {
+			return err
+		}
+		received, err := keys(to, p.Receive, other)
+		if err != nil {
+			return err
+		}
+		n := res.pair(&all, sent, received, p.Back)
+		if p.Back {
+			res.Behind += n
+		} else {
+			res.Forth += n
+		}
+	}
+	first, last, _ := b.Span()
+	r, err := all.solve(first, last)
+	if err != nil {
+		return err
+	}
+	r.How = fmt.Sprintf("%d messages to the second trace and %d back", res.Forth, res.Behind)
+	res.Relation = *r
+	return nil
+}
+
+// pair matches events by their keys, and returns how many pairs there are.
+func (res *Result) pair(all *bounds, sent, received map[string]int64, back bool) (n int) {
+	for key, at := range sent {
+		to, ok := received[key]
+		switch {
+		case at == ambiguous || ok && to == ambiguous:
+			res.Ambiguous++
+		case !ok:
+			res.Unmatched++
+		case back:
+			all.sentBySecond(at, to)
+			n++
+		default:
+			all.sentByFirst(at, to)
+			n++
+		}
+	}
+	return n
+}
+
+// ambiguous is the time of a key that several events have.
+const ambiguous = -1
+
+// maxKeys bounds the messages that are looked at.
+const maxKeys = 4_000_000
+
+// keys are the times of the events of a place by their keys.
+func keys(t *ctf.Trace, place, key string) (map[string]int64, error) {
+	list := map[string]int64{}
+	return list, report.Keys(t, place, key, func(at int64, key string) bool {
+		if _, again := list[key]; again {
+			at = ambiguous
+		}
+		list[key] = at
+		return len(list) < maxKeys
+	})
+}

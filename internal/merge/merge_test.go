@@ -1,0 +1,218 @@
+package merge
+
+import (
+	"errors"
+	"io"
+	"math"
+	"math/rand/v2"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/test/madetrace"
+)
+
+// clock is the second machine's clock: its time at a time of the first.
+type clock struct {
+	shift int64
+	rate  float64
+}
+
+func (c clock) at(t int64) int64 { return t + c.shift + int64(c.rate*float64(t)) }
+
+// machines are the traces of two machines that send each other messages with numbers. All times are of the first clock, and returned.
+type machines struct {
+	a, b *ctf.Trace
+	// when each event was, in the order of time: a's are positive
+	times []int64
+}
+
+func exchange(t *testing.T, rnd *rand.Rand, c clock, messages int, spacing int64) *machines {
+	t.Helper()
+	ma, mb := madetrace.New(t), madetrace.New(t)
+	n := madetrace.Field{Name: "n", Type: ctype.LongT}
+	sendA, recvA := ma.Site("a.c:1", "send_a", n, madetrace.Field{Name: "$bt", Stack: true}), ma.Site("a.c:2", "recv_a", n)
+	recvB, sendB := mb.Site("b.c:1", "recv_b", n, madetrace.Field{Name: "$bt", Stack: true}), mb.Site("b.c:2", "send_b", n)
+	ma.Thread(10, 10, "client")
+	mb.Thread(10, 10, "server")
+	stackA, stackB := ma.Stack("send_a", "main"), mb.Stack("recv_b", "serve")
+	at := int64(5_000_000_000)
+	x := &machines{}
+	for i := range messages {
+		for k, step := range []int64{spacing, 5000 + rnd.Int64N(40_000), 2000, 5000 + rnd.Int64N(40_000)} {
+			at += step
+			x.times = append(x.times, at)
+			switch k {
+			case 0:
+				ma.Event(sendA, at, 0, 10, 10, stackA, madetrace.Record(sendA, i))
+			case 1:
+				mb.Event(recvB, c.at(at), 0, 10, 10, stackB, madetrace.Record(recvB, i))
+			case 2:
+				mb.Event(sendB, c.at(at), 0, 10, 10, 0, madetrace.Record(sendB, i))
+			case 3:
+				ma.Event(recvA, at, 0, 10, 10, 0, madetrace.Record(recvA, i))
+			}
+		}
+	}
+	x.a, x.b = ma.Open(), mb.Open()
+	return x
+}
+
+var messages = []Pair{{Send: "send_a", Receive: "recv_b"}, {Send: "send_b", Receive: "recv_a", Back: true}}
+
+// TestMerge: the clocks of two machines are found within the error that is stated, whatever their offset and rate, and the joined trace has
+// all events at their times.
+func TestMerge(t *testing.T) {
+	for _, c := range []clock{{0, 0}, {shift: 1_234_567_890_123}, {shift: -4_999_000_000}, {shift: 77, rate: 30e-6}, {shift: -1_000_000, rate: -200e-6}, {shift: 1 << 50, rate: 400e-6}} {
+		for _, spacing := range []int64{50_000, 50_000_000} {
+			rnd := rand.New(rand.NewPCG(1, uint64(spacing)))
+			x := exchange(t, rnd, c, 400, spacing)
+			out := filepath.Join(t.TempDir(), "both")
+			res, err := Merge(out, x.a, x.b, &Options{Pairs: messages, Key: "n"})
+			if err != nil {
+				t.Fatalf("%+v: %v", c, err)
+			}
+			if res.Events != 1600 || res.Forth != 400 || res.Behind != 400 || res.Ambiguous+res.Unmatched != 0 || *res.Error > 45_000 {
+				t.Errorf("%+v: %+v, error %d", c, res, *res.Error)
+			}
+			tr, err := ctf.Open(out)
+			if err != nil {
+				t.Fatal(err)
+			}
+			first, _, _ := tr.Span()
+			shift := first - x.times[0]
+			it, last := tr.Events(ctf.Query{}), int64(0)
+			var most int64
+			for i := 0; ; i++ {
+				ev, err := it.Next()
+				if errors.Is(err, io.EOF) {
+					if i != 1600 {
+						t.Errorf("%d events", i)
+					}
+					break
+				}
+				if err != nil {
+					t.Fatal(err)
+				}
+				if ev.TimeNS < last {
+					t.Fatalf("event %d is earlier than the one before it", i)
+				}
+				last = ev.TimeNS
+				inB := i%4 == 1 || i%4 == 2
+				if inB {
+					most = max(most, abs(ev.TimeNS-shift-x.times[i]))
+				} else if ev.TimeNS-shift != x.times[i] {
+					t.Fatalf("event %d of the first trace is at %d, want %d", i, ev.TimeNS-shift, x.times[i])
+				}
+				id, cpu, comm := 10, 0, "client"
+				if inB {
+					id, cpu, comm = 10+idStep, cpuStep, "server"
+				}
+				if ev.Pid != id || ev.Tid != id || ev.CPU != cpu || !strings.HasSuffix(ev.Comm, "/"+comm) || ev.Schema.Place != []string{"a.c:1", "b.c:1", "b.c:2", "a.c:2"}[i%4] {
+					t.Fatalf("event %d: %+v %s", i, ev, ev.Schema.Place)
+				}
+				if number := ctf.StackOf(ev); i%4 < 2 {
+					if f := tr.State.Frames(number); len(f) != 2 || f[1].Function != []string{"main", "serve"}[i%4] {
+						t.Fatalf("event %d: the stack is %v", i, f)
+					}
+				}
+			}
+			if most > *res.Error {
+				t.Errorf("%+v, spacing %d: times are off by up to %d ns, ±%d was stated (rate %g)", c, spacing, most, *res.Error, res.Rate)
+			}
+			tr.Close()
+			babeltrace(t, out, 1600)
+		}
+	}
+}
+
+func abs(n int64) int64 { return max(n, -n) }
+
+// babeltrace reads the joined trace as others do.
+func babeltrace(t *testing.T, dir string, events int) {
+	t.Helper()
+	cmd := exec.Command("babeltrace2", dir)
+	out, err := cmd.Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(regexp.MustCompile(`(?m)^.*\{ n = \d+`).FindAll(out, -1)); n != events {
+		t.Errorf("babeltrace2 has %d events: %.300s", n, out)
+	}
+}
+
+// TestMergeWithout pairs: the wall clocks, an offset that is given.
+func TestMergeWithout(t *testing.T) {
+	x := exchange(t, rand.New(rand.NewPCG(1, 1)), clock{shift: 1000}, 5, 50_000)
+	offset := -time.Microsecond
+	x.b.Info.Host, x.a.Info.Host = "guest", "host"
+	for _, o := range []*Options{{}, {Offset: &offset}} {
+		res, err := Merge(filepath.Join(t.TempDir(), "both"), x.a, x.b, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if res.Error != nil || res.Events != 20 || o.Offset != nil && res.Shift != -1000 || o.Offset == nil && (res.Shift != 0 || !strings.Contains(res.How, "wall clocks")) {
+			t.Errorf("%+v", res)
+		}
+	}
+	x.b.Info.Host = "host"
+	res, err := Merge(filepath.Join(t.TempDir(), "both"), x.a, x.b, &Options{})
+	if err != nil || res.Error == nil || *res.Error != 0 || res.Shift != 0 {
+		t.Errorf("one machine: %+v, %v", res, err)
+	}
+}
+
+// TestMergeErrors: pairs that no clocks can have, or of one direction only, are errors, and nothing is left behind.
+func TestMergeErrors(t *testing.T) {
+	x := exchange(t, rand.New(rand.NewPCG(1, 1)), clock{shift: 1000}, 50, 50_000)
+	out := filepath.Join(t.TempDir(), "both")
+	for _, tt := range []struct {
+		pairs []Pair
+		key   string
+		want  string
+	}{
+		{[]Pair{{Send: "recv_a", Receive: "send_b"}, {Send: "recv_b", Receive: "send_a", Back: true}}, "n", "contradict"},
+		{messages[:1], "n", "both directions are needed"},
+		{messages, "n / 1000", "both directions are needed"},
+		{messages, "m", `no field "m"`},
+		{[]Pair{{Send: "nowhere", Receive: "recv_b"}}, "n", "no events of this place"},
+	} {
+		if _, err := Merge(out, x.a, x.b, &Options{Pairs: tt.pairs, Key: tt.key}); err == nil || !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%v: %v, want %q", tt.pairs, err, tt.want)
+		}
+	}
+	if left, _ := filepath.Glob(out); left != nil {
+		t.Error("a directory is left behind")
+	}
+}
+
+// TestSolve: the error that is stated holds for random bounds of random clocks.
+func TestSolve(t *testing.T) {
+	for seed := range uint64(200) {
+		rnd := rand.New(rand.NewPCG(seed, 5))
+		from, to := int64(1e9), int64(1e9)+1+rnd.Int64N(1e12)
+		shift, rate := float64(rnd.Int64N(1e15)-5e14), (rnd.Float64()*2-1)*4e-4
+		truth := func(t int64) float64 { return shift + rate*float64(t-from) }
+		var b bounds
+		for range 1 + rnd.IntN(4000) {
+			at := from + rnd.Int64N(to-from)
+			b.low = append(b.low, bound{float64(at), math.Floor(truth(at)) - rnd.ExpFloat64()*20_000})
+			at = from + rnd.Int64N(to-from)
+			b.high = append(b.high, bound{float64(at), math.Ceil(truth(at)) + rnd.ExpFloat64()*20_000})
+		}
+		r, err := b.solve(from, to)
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		for _, at := range []int64{from, (from + to) / 2, to} {
+			if off := math.Abs(float64(r.Time(at)-at) - truth(at)); off > float64(*r.Error)+2 {
+				t.Errorf("seed %d: off by %g, ±%d was stated", seed, off, *r.Error)
+			}
+		}
+	}
+}
