@@ -36,6 +36,13 @@ func loadSites(m *Machine) {
 	}
 }
 
+// Full reports that a map at the sites is full. It is called while no probe runs.
+func (m *Machine) Full(k *plan.SiteMap, elements int) {
+	if k.At != nil {
+		m.warn(k.At, mapFull, k.Name, elements)
+	}
+}
+
 // SiteMaps is the number of maps that sites update.
 func (m *Machine) SiteMaps() int { return len(m.sites) }
 

@@ -30,18 +30,19 @@ import (
 // SiteMap is a map that sites change.
 type SiteMap struct {
 	*check.Map
-	Fn              string // count, sum, ...; "" for a map of numbers
-	K               uint   // of hist
-	Low, High, Step int64  // of lhist
-	Parts           string // of keys, a letter each: PartNumber, ...
-	Adds            bool   // it has ++, --, += or -=
-	keyed           bool   // Parts is known
-	placed          bool   // Kernel is known
-	kernel          bool   // the sites of a map of numbers are in the kernel: all, or none
-	deleted         bool   // a site deletes elements
-	cleared         bool   // a probe in jalon clears it
-	used            bool   // a site changes it
-	literals        bool   // those of Fn are known
+	Fn              string      // count, sum, ...; "" for a map of numbers
+	K               uint        // of hist
+	Low, High, Step int64       // of lhist
+	Parts           string      // of keys, a letter each: PartNumber, ...
+	Adds            bool        // it has ++, --, += or -=
+	At              script.Node // a statement that adds elements
+	keyed           bool        // Parts is known
+	placed          bool        // Kernel is known
+	kernel          bool        // the sites of a map of numbers are in the kernel: all, or none
+	deleted         bool        // a site deletes elements
+	cleared         bool        // a probe in jalon clears it
+	used            bool        // a site changes it
+	literals        bool        // those of Fn are known
 }
 
 // Do is what an Update does.

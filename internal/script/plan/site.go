@@ -208,6 +208,9 @@ func (w *planner) atSite(s script.Node) bool {
 	}
 	up.Map.used = true
 	up.Map.Adds = up.Map.Adds || up.Do == Add
+	if up.Map.At == nil && up.Do != Delete {
+		up.Map.At = s
+	}
 	for text, k := range w.at.kept {
 		if k.of == up.Map.Name {
 			delete(w.at.kept, text)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/maps"
 )
 
 // lost reports the events that the script did not get, at its end.
@@ -57,7 +58,31 @@ func (s *running) watchLost(ctx context.Context) {
 		for i := range list {
 			lost += list[i].Lost
 		}
-		s.machine.Exclusive(func() { s.reportLost(lost) })
+		full := map[string]bool{}
+		if s.sess.Look(ctx, func() { s.fullMaps(full) }) != nil {
+			continue
+		}
+		s.machine.Exclusive(func() { s.reportLost(lost); s.reportFull(full) })
+	}
+}
+
+// fullMaps finds the maps at the sites that had no room for a key.
+func (s *running) fullMaps(full map[string]bool) {
+	if len(s.maps.list) == 0 {
+		return
+	}
+	_ = s.sess.Maps(func(name string, r *maps.Reader, _ bool) { // without maps none is full
+		full[name] = full[name] || r.NoRoom() > 0
+	})
+}
+
+// reportFull reports the maps that are full, once each.
+func (s *running) reportFull(full map[string]bool) {
+	for _, k := range s.maps.list {
+		if full[k.Name] && !s.maps.reported[k.Name] {
+			s.maps.reported[k.Name] = true
+			s.machine.Full(k, s.maps.decls[k.Name].Slots)
+		}
 	}
 }
 

@@ -290,6 +290,11 @@ func (s *running) run(ctx context.Context) error {
 	}
 	err = m.Finish(ctx)
 	s.load()
+	for name := range s.maps.full {
+		if s.maps.full[name] > 0 {
+			s.machine.Exclusive(func() { s.reportFull(map[string]bool{name: true}) })
+		}
+	}
 	for _, k := range s.maps.list {
 		if s.maps.noStack[k.Name] {
 			s.warn(fmt.Sprintf("the map %s: some stacks found no place in the tables of stacks; what was counted for them has an empty stack", k.Name))

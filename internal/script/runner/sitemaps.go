@@ -22,6 +22,8 @@ type siteMaps struct {
 	list  []*plan.SiteMap
 	decls map[string]*sema.Map
 	full  map[string]uint64 // updates that found no room
+	// reported are the maps of which it was reported that they are full.
+	reported map[string]bool
 	// noStack are the maps with stacks that were not kept, frames those that were.
 	noStack map[string]bool
 	frames  map[uint64][]printf.Frame
@@ -39,7 +41,7 @@ var kinds = map[string]sema.MapKind{
 }
 
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
-	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}}
+	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}}
 	for _, k := range list {
 		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds}
 		for int64(d.Slots) < limit {
