@@ -37,7 +37,7 @@ func loadSites(m *Machine) {
 }
 
 // Full reports that a map at the sites is full. It is called while no probe runs.
-func (m *Machine) Full(k *plan.SiteMap, elements int) {
+func Full(m *Machine, k *plan.SiteMap, elements int) {
 	if k.At != nil {
 		m.warn(k.At, mapFull, k.Name, elements)
 	}

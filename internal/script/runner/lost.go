@@ -7,6 +7,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/maps"
+	"github.com/jalon-trace/jalon/internal/script/interp"
 )
 
 // lost reports the events that the script did not get, at its end.
@@ -81,7 +82,7 @@ func (s *running) reportFull(full map[string]bool) {
 	for _, k := range s.maps.list {
 		if full[k.Name] && !s.maps.reported[k.Name] {
 			s.maps.reported[k.Name] = true
-			s.machine.Full(k, s.maps.decls[k.Name].Slots)
+			interp.Full(s.machine, k, s.maps.decls[k.Name].Slots)
 		}
 	}
 }

@@ -83,7 +83,9 @@ variables, and loops of up to 64 known passes). Statements on them are executed 
 other statements, with what these read of the maps. A pointer that comes from such a map is followed at the site.
 
 - Keys have up to 4 parts and 160 bytes: numbers; texts of up to 64 bytes (` + "`str(p, n)`" + ` with a constant n up to 64, arrays of characters,
-  literals); ` + "`tid`; `ustack`" + ` of up to 127 frames. In a process ` + "`comm` and `cpu`" + ` are jalon's.
+  literals); ` + "`tid`; `comm`; `cpu`; `probe` and `func`" + `, for which the site is in the key; ` + "`ustack`" + ` of up to 127 frames. In a process the
+  thread is in the place of ` + "`comm`" + `: jalon shows the name that its events have.
+- Values, keys and conditions can have ` + "`/` and `%`" + ` by a constant other than 0. Other divisions are jalon's, which warns of a division by 0.
 - ` + "`++` and `+=`" + ` are one indivisible instruction: no thread's addition is lost, other than bpftrace's. What would have to be computed from
   the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
   ` + "`tid`" + ` is a part of the key. ` + "`delete`" + ` of a key that another thread changes at the same moment leaves the one or the other.
