@@ -23,6 +23,7 @@ import (
 // TestMain also is the second jalon of tests that need one to die.
 func TestMain(m *testing.M) {
 	if role := os.Getenv("PROCESS_TEST_ROLE"); role != "" {
+		go endWith(os.Getppid())
 		roles[role]()
 		os.Exit(0)
 	}
@@ -33,6 +34,15 @@ func TestMain(m *testing.M) {
 	}
 	os.RemoveAll(binDir)
 	os.Exit(code)
+}
+
+// endWith ends this process when its parent has ended, as by the limit of time of the tests.
+func endWith(parent int) {
+	for range time.Tick(time.Second) {
+		if os.Getppid() != parent {
+			os.Exit(1)
+		}
+	}
 }
 
 var roles = map[string]func(){}
@@ -50,22 +60,26 @@ func openFiles() map[string]string {
 
 // checkLeaks looks for descriptors, traced threads and goroutines left behind.
 func checkLeaks(before map[string]string) int {
-	code := 0
-	for fd, to := range openFiles() {
-		if _, ok := before[fd]; !ok && !strings.Contains(to, "anon_inode") && !strings.HasPrefix(to, "/proc/") {
-			fmt.Fprintf(os.Stderr, "leaked descriptor %s: %s\n", fd, to)
-			code = 1
-		}
-	}
+	var fds []string
 	for range 1000 {
-		if !strings.Contains(stacks(), "process.launch") {
-			return code
+		if fds = leaked(before); len(fds) == 0 && !strings.Contains(stacks(), "process.launch") {
+			return 0
 		}
 		runtime.Gosched()
 		time.Sleep(time.Millisecond)
 	}
-	fmt.Fprintf(os.Stderr, "a tracer goroutine is left:\n%s\n", stacks())
+	fmt.Fprintf(os.Stderr, "leaked descriptors %q; if a tracer goroutine is left:\n%s\n", fds, stacks())
 	return 1
+}
+
+// leaked are the files that are open now and were not before. Goroutines that have read to the end of a pipe close it a moment later.
+func leaked(before map[string]string) (fds []string) {
+	for fd, to := range openFiles() {
+		if _, ok := before[fd]; !ok && !strings.Contains(to, "anon_inode") && !strings.HasPrefix(to, "/proc/") {
+			fds = append(fds, fd+": "+to)
+		}
+	}
+	return fds
 }
 
 func stacks() string {
