@@ -3,7 +3,8 @@
 # missing. Nothing is installed on this machine: only the needed files of a package
 # are unpacked.
 #
-#   kernel.sh image 6.12   prints the path of a bootable kernel of that series
+#   kernel.sh image 6.12 [ARCH]   prints the path of a bootable kernel of that series
+#                          (ARCH: amd64, or arm64, whose package lists are kept in the cache)
 #   kernel.sh debug 6.1    prints two lines, for env(1): JALON_VMLINUX=, the kernel
 #                          with its DWARF, and JALON_VMLINUX_KERNEL=, the bootable
 #                          image of the same build (a download of about 300 MB)
@@ -25,19 +26,19 @@ fail() {
 # e.g. linux-image-6.12.117+deb12-cloud-amd64. The cloud flavour is the
 # smallest that has BTF, kprobes, ftrace and a serial console.
 newest() {
-	apt-cache --names-only search "^linux-image-${1//./\\.}\\..*-cloud-amd64${2:-}\$" |
-		cut -d' ' -f1 | grep -E "^linux-image-${1//./\\.}\\.[^-]*(-[0-9]+)?-cloud-amd64${2:-}\$" |
+	apt-cache "${apt[@]}" --names-only search "^linux-image-${1//./\\.}\\..*-cloud-$arch${2:-}\$" |
+		cut -d' ' -f1 | grep -E "^linux-image-${1//./\\.}\\.[^-]*(-[0-9]+)?-cloud-$arch${2:-}\$" |
 		sort -V | tail -n1 || true
 }
 
-# update fetches Debian's lists; it needs root.
+# update fetches Debian's lists; those of this machine need root.
 update() {
 	local sudo=
-	if [ "$(id -u)" -ne 0 ]; then
+	if [ "$(id -u)" -ne 0 ] && [ ${#apt[@]} -eq 0 ]; then
 		command -v sudo >/dev/null || return 1
 		sudo=sudo
 	fi
-	$sudo apt-get update -qq >&2
+	$sudo apt-get "${apt[@]}" update -qq >&2
 }
 
 # unpack PACKAGE FILE NAME KEEP: downloads the package, extracts FILE (a path
@@ -51,9 +52,9 @@ unpack() (
 	# apt checks the signed lists; the sum is compared here again because a proxy
 	# may have cached the file.
 	echo "downloading $pkg" >&2
-	apt-get download -qq -o APT::Sandbox::User=root "$pkg" >&2 || exit 1
+	apt-get "${apt[@]}" download -qq -o APT::Sandbox::User=root "$pkg" >&2 || exit 1
 	deb=$(echo ./*.deb)
-	sum=$(apt-cache show --no-all-versions "$pkg" | sed -n 's/^SHA256: //p')
+	sum=$(apt-cache "${apt[@]}" show --no-all-versions "$pkg" | sed -n 's/^SHA256: //p')
 	[ "$(sha256sum <"$deb")" = "$sum  -" ] || fail "$pkg: the checksum of the download is not the one of Debian's lists"
 	dpkg-deb --fsys-tarfile "$deb" | tar -x --to-stdout "./$file" >"$name"
 	dpkg-deb --ctrl-tarfile "$deb" | tar -x --to-stdout ./md5sums |
@@ -73,7 +74,7 @@ have() {
 # cached SERIES SUFFIX NAME: the newest package of the series in the cache.
 cached() {
 	local dir
-	for dir in $(cd "$cache" && printf '%s\n' linux-image-"$1".*-cloud-amd64"$2" | sort -rV); do
+	for dir in $(cd "$cache" && printf '%s\n' linux-image-"$1".*-cloud-"$arch$2" | sort -rV); do
 		have "$dir" "$3" && echo "$dir" && return 0
 	done
 	return 1
@@ -94,17 +95,26 @@ find() {
 		unpack "$pkg" "$prefix${version%"$suffix"}" "$name" "$keep" && echo "$pkg" && return 0
 	done
 	fail "no kernel $series: none in $cache, and none could be downloaded" \
-		"(wanted: Debian package linux-image-$series.*-cloud-amd64$suffix, which apt-get finds" \
+		"(wanted: Debian package linux-image-$series.*-cloud-$arch$suffix, which apt-get finds" \
 		"in bookworm or bookworm-security after apt-get update, with the network up)"
 }
 
-[ $# -eq 2 ] || fail "usage: kernel.sh image|debug SERIES"
+[ $# -eq 2 ] || [ $# -eq 3 ] || fail "usage: kernel.sh image|debug SERIES [ARCH]"
+arch=${3:-amd64}
 for tool in apt-get apt-cache dpkg-deb; do
 	command -v $tool >/dev/null || [ -d "$cache" ] || fail "$tool is missing: guest kernels are Debian packages"
 done
 mkdir -p "$cache"
 exec 9>"$cache/lock"
 flock 9 # the tests of several packages may run this at once
+
+# Packages of another processor: with lists of their own, nothing changes on this machine.
+apt=()
+if [ "$arch" != amd64 ]; then
+	mkdir -p "$cache/apt-$arch/lists/partial" "$cache/apt-$arch/archives/partial"
+	apt=(-o "APT::Architecture=$arch" -o "APT::Architectures=$arch" -o "Dir::State::Lists=$cache/apt-$arch/lists"
+		-o "Dir::Cache=$cache/apt-$arch" -o APT::Sandbox::User=root)
+fi
 
 case $1 in
 image)
@@ -120,5 +130,5 @@ debug)
 	echo "JALON_VMLINUX=$cache/$debug/vmlinux"
 	echo "JALON_VMLINUX_KERNEL=$cache/$image/vmlinuz"
 	;;
-*) fail "usage: kernel.sh image|debug SERIES" ;;
+*) fail "usage: kernel.sh image|debug SERIES [ARCH]" ;;
 esac

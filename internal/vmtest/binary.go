@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"runtime/debug"
 	"sync"
 )
@@ -15,9 +16,12 @@ var packageDir, _ = os.Getwd()
 
 // testBinary is the test binary that guests run. It must be static, since a guest has
 // no libraries: the running one where it is, else one that is built for the purpose
-// (go test without CGO_ENABLED=0 links some packages with libc).
+// (go test without CGO_ENABLED=0 links some packages with libc, and a guest may have another processor).
 var testBinary = sync.OnceValues(func() ([]byte, error) {
 	const self = "/proc/self/exe"
+	if Arch != runtime.GOARCH {
+		return staticTestBinary()
+	}
 	dynamic, err := needsLibraries(self)
 	if err != nil {
 		return nil, fmt.Errorf("reading the running test binary: %w", err)
@@ -52,7 +56,7 @@ func staticTestBinary() ([]byte, error) {
 	out := filepath.Join(dir, "guest.test")
 	cmd := exec.Command("go", "test", "-c", "-ldflags=-s -w", "-tags="+buildTags(), "-o", out, ".")
 	cmd.Dir = packageDir
-	cmd.Env = append(os.Environ(), "CGO_ENABLED=0")
+	cmd.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+Arch)
 	if msg, err := cmd.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("building a static test binary for the guest in %s: %w\n%s", packageDir, err, msg)
 	}

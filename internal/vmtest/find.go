@@ -30,7 +30,7 @@ func findKernel(ctx context.Context, kernel string) (string, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	var out, msg bytes.Buffer
-	cmd := exec.CommandContext(ctx, script, "image", kernel)
+	cmd := exec.CommandContext(ctx, script, "image", kernel, Arch)
 	cmd.Stdout, cmd.Stderr = &out, &msg
 	if err := cmd.Run(); err != nil {
 		return "", fmt.Errorf("finding the guest's kernel %s: %w\n%s", kernel, err, bytes.TrimSpace(msg.Bytes()))
@@ -119,9 +119,9 @@ func StaticC(t *testing.T, source string, flags ...string) File {
 		t.Fatal(err)
 	}
 	args := append([]string{"-static", "-g", "-o", out, in}, flags...)
-	msg, err := exec.CommandContext(t.Context(), "gcc", args...).CombinedOutput()
+	msg, err := exec.CommandContext(t.Context(), boardOf(Arch).gcc, args...).CombinedOutput()
 	if errors.Is(err, exec.ErrNotFound) {
-		t.Fatalf("gcc is missing: install Debian's gcc and libc6-dev: %v", err)
+		t.Fatalf("%s is missing (scripts/deps.sh installs it): %v", boardOf(Arch).gcc, err)
 	}
 	if err != nil {
 		t.Fatalf("compiling a program for the guest: %v\n%s", err, msg)

@@ -28,7 +28,7 @@ var mounts = []struct{ kind, at string }{
 }
 
 // resultLine is the device of the serial line that carries the frames.
-const resultLine = "/dev/ttyS1"
+var resultLine = boardOf(runtime.GOARCH).lines[0]
 
 // initMain is PID 1. It also prints errors on the console, because the result line may be broken.
 func initMain() {

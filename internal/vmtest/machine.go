@@ -27,8 +27,7 @@ const bootLimit = 6 * time.Minute
 // commandLine is the kernel's. Few messages go over the slow console, but warnings
 // do; an oops ends the guest, as its tests prove nothing any more. Mitigations cost
 // time in emulation and protect nothing here.
-const commandLine = "console=ttyS0 loglevel=5 panic=-1 oops=panic mitigations=off no_timer_check nowatchdog " +
-	"random.trust_cpu=on " + guestVar + "=" + asInit
+const commandLine = "loglevel=5 panic=-1 oops=panic mitigations=off nowatchdog random.trust_cpu=on " + guestVar + "=" + asInit
 
 // machine is a running QEMU.
 type machine struct {
@@ -41,9 +40,10 @@ type machine struct {
 
 // startMachine starts QEMU with the kernel and the first file system.
 func startMachine(cfg Config, kernel string, image []byte) (*machine, error) {
-	qemu, err := exec.LookPath("qemu-system-x86_64")
+	b := boardOf(Arch)
+	qemu, err := exec.LookPath(b.qemu)
 	if err != nil {
-		return nil, fmt.Errorf("starting a guest: %w: install Debian's qemu-system-x86 (scripts/deps.sh test does)", err)
+		return nil, fmt.Errorf("starting a guest: %w: install Debian's %s (scripts/deps.sh test does)", err, b.pkg)
 	}
 	dir, err := os.MkdirTemp("", "jalon-vm-")
 	if err != nil {
@@ -64,21 +64,8 @@ func startMachine(cfg Config, kernel string, image []byte) (*machine, error) {
 		memory = 512 + 4*(len(image)>>20) // the archive, its files, and as much for the tests
 	}
 	m := &machine{start: time.Now(), results: ours, exited: make(chan error, 1)}
-	// QEMU 7.2's emulation of cmpxchg16b can leave a piece of a register in EFLAGS, which
-	// ends in a double fault; without the feature the kernel's allocator does not use it.
-	args := []string{
-		"-nodefaults", "-no-user-config", "-display", "none", "-no-reboot",
-		"-accel", "tcg,thread=single", "-smp", "1", "-cpu", "max,-cx16", "-m", strconv.Itoa(memory) + "M",
-		"-chardev", "stdio,id=console,signal=off", "-serial", "chardev:console",
-		"-chardev", "socket,id=results,fd=3", "-serial", "chardev:results",
-		"-kernel", kernel, "-initrd", initrd, "-append", commandLine,
-	}
-	if cfg.Count {
-		args = append(args, "-icount", "shift=0,align=off,sleep=off")
-	}
-	if cfg.Line != "" {
-		args = append(args, "-chardev", "socket,id=line,server=on,wait=off,path="+cfg.Line, "-serial", "chardev:line")
-	}
+	args := b.options("console="+b.console+" "+b.append+" "+commandLine, cfg)
+	args = append(args, "-m", strconv.Itoa(memory)+"M", "-kernel", kernel, "-initrd", initrd)
 	cmd := exec.Command(qemu, args...)
 	cmd.Stdout, cmd.Stderr = &m.console, &m.console
 	cmd.ExtraFiles = []*os.File{theirs}

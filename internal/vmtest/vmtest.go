@@ -10,10 +10,6 @@ import (
 	"time"
 )
 
-// Kernels are the series that guest tests run under: the oldest kernel that jalon
-// supports with BTF and the newest that Debian's stable release offers.
-var Kernels = []string{"6.1", "6.12"}
-
 // guestOnly names the tests that Main leaves out on the host.
 const guestOnly = "^TestGuest_"
 
@@ -36,7 +32,7 @@ type Config struct {
 	Env     []string        // further environment, NAME=value
 	Memory  int             // MiB; 0: 512 and what the files need
 	Count   bool            // the guest's clock counts instructions, one nanosecond each
-	Line    string          // path of a unix socket on the host that is the guest's /dev/ttyS2; "": none
+	Line    string          // path of a unix socket on the host that is the guest's Serial; "": none
 	Timeout time.Duration   // for all tests together (-test.timeout in the guest); 0: 15 minutes
 	Silence time.Duration   // how long the booted guest may give no sign of life; 0: 3 minutes
 
