@@ -146,6 +146,14 @@ test-stacks:
 	@scripts/deps.sh test
 	JALON_FULL=1 $(GO) test -count=1 -timeout 60m -v -run TestStacksAsGDB ./internal/image
 
+# The kernel engine on arm64: tests in a guest with Debian's kernel 6.12, emulated (10 minutes). Not part of `make test`: QEMU, a compiler and
+# a GDB for arm64 are needed.
+.PHONY: test-arm64
+test-arm64:
+	@scripts/deps.sh test
+	@scripts/deps.sh test-arm64
+	JALON_GUEST_ARCH=arm64 GO=$(GO) scripts/test.sh -count=1 -timeout 60m -run 'TestGuests|TestGDB' ./internal/bpf ./test/kernelguest
+
 # Tests that need the DWARF of a whole kernel: a download of about 300 MB, 600 MB on
 # disk (in the cache of scripts/kernel.sh), so not part of `make test`.
 .PHONY: test-vmlinux

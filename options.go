@@ -6,6 +6,7 @@ import (
 	"os"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
@@ -212,7 +213,7 @@ func (o *Options) session() (session.Options, error) {
 		MaxEvents:     o.MaxEvents, Duration: o.Duration, DebugDirs: o.DebugDirs, Pending: o.Pending,
 		NoUprobes: o.InProcess, NoOptimise: o.Debug.NoOptimise, Avoid: o.Debug.Avoid,
 		Kernel: session.Kernel{
-			Follow: !o.Kernel.NoFollow, All: o.Kernel.Places, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,
+			Follow: !o.Kernel.NoFollow, All: o.Kernel.Places || !o.InProcess && !host.Processor.CanDecode, Anyone: o.Kernel.All, Vmlinux: o.Kernel.Vmlinux, Cost: o.Kernel.Cost, Force: o.Kernel.Force, Cgroup: o.Kernel.Cgroup,
 		},
 		Warn: o.Warn, Log: o.Log, Progress: o.Progress,
 		OnPanic: o.Debug.OnPanic, Started: o.Debug.Started,

@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# Installs the Debian packages that a make target needs: deps.sh demo|test|torture|bench|bench-gdb|bench-kernel|bench-papers|bench-record.
+# Installs the Debian packages that a make target needs: deps.sh demo|test|test-arm64|torture|bench|bench-gdb|bench-kernel|bench-papers|bench-record.
 # Installs only what is missing.
 set -euo pipefail
 
 declare -A need=(
 	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole gfortran:gfortran rustc:/usr/bin/rustc linux-perf:perf babeltrace2:babeltrace2 systemtap-sdt-dev:/usr/include/x86_64-linux-gnu/sys/sdt.h zsh:zsh fish:fish chromium:chromium"
+	[test-arm64]="qemu-system-arm:qemu-system-aarch64 gcc-aarch64-linux-gnu:aarch64-linux-gnu-gcc libc6-dev-arm64-cross:/usr/aarch64-linux-gnu/include/stdio.h gdb-multiarch:gdb-multiarch"
 	[torture]="openssl:openssl git:git python3:/usr/bin/python3 libpython3.11-testsuite:/usr/lib/python3.11/test/test_json default-jdk-headless:javac nodejs:node rustc:rustc"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"
 	[bench-gdb]="gcc:gcc libc6-dev:/usr/include/stdio.h gdb:gdb gdbserver:gdbserver"

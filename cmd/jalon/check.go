@@ -85,7 +85,7 @@ func checkArch() finding {
 	release := unix.ByteSliceToString(u.Release[:])
 	return finding{
 		runtime.GOARCH == "amd64", "x86-64 Linux", "kernel " + release,
-		"code inside processes is patched on x86-64 only; on " + runtime.GOARCH + " use --engine kernel and GDB on the kernel",
+		"code inside processes is patched on x86-64 only; on " + runtime.GOARCH + " places in programs are reached by uprobes, and GDB can trace the kernel (gdbserver --kernel)",
 	}
 }
 

@@ -138,6 +138,18 @@ type Processor struct {
 	InstructionBytes int
 }
 
+// addressBits is the size of a program's addresses on arm64 with pages of 4 kB, unless it asks for more.
+const addressBits = 48
+
+// CodeAddress are the bits of a program's return address that are part of the address: on arm64, which has it in a register, the others
+// may authenticate it.
+func (p *Processor) CodeAddress() uint64 {
+	if p.Link != NoReg {
+		return 1<<addressBits - 1
+	}
+	return ^uint64(0)
+}
+
 // Register finds the register of a DWARF number, nil when there is none.
 func (p *Processor) Register(r Reg) *Register {
 	for i := range p.Registers {

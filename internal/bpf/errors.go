@@ -10,6 +10,7 @@ import (
 	"github.com/cilium/ebpf"
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
@@ -188,6 +189,9 @@ var rules = []rule{
 	{is: unix.EADDRNOTAVAIL, kinds: functionKinds, words: say("there are several functions of this name"), remedy: "name one by its address (*ADDR)"},
 	{is: unix.EILSEQ, kinds: functionKinds, words: say("the address is not the first byte of an instruction"), remedy: "see the function's disassembly"},
 	{is: unix.EINVAL, kinds: []Kind{Kprobe, Kretprobe}, words: func(k *Kernel, a *attempt) string {
+		if n := uint64(host.Processor.InstructionBytes); n != 0 && (a.target.Addr+a.target.Offset)%n != 0 {
+			return fmt.Sprintf("the address is not the first byte of an instruction: they begin at multiples of %d", n)
+		}
 		if k.blacklisted(a.target.Symbol) {
 			return "the function is on the kernel's list of functions that must not be probed (kprobes/blacklist)"
 		}

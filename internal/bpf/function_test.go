@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// The function behind hit(): x86-64's entry of getpgid, run once for each call.
-const getpgid = "__x64_sys_getpgid"
+// The function behind hit(): the entry of getpgid, run once for each call.
+const getpgid = syscallEntry + "getpgid"
 
 // TestFunctions attaches all kinds to the same function at once.
 func TestFunctions(t *testing.T) {
@@ -61,7 +61,7 @@ func TestKprobes(t *testing.T) {
 				l := load(t, k, Program{Insns: byCookie(8, 0), Kind: kind, Buffers: []*Buffer{b}})
 				var targets []Target
 				for i, c := range calls {
-					targets = append(targets, Target{Kind: kind, Symbol: "__x64_sys_" + c.name, Cookie: uint64(i)})
+					targets = append(targets, Target{Kind: kind, Symbol: syscallEntry + c.name, Cookie: uint64(i)})
 				}
 				targets = append(targets, Target{Kind: kind, Symbol: "no_such_function"})
 				lk, err := l.AttachAll(targets, nil)
@@ -95,14 +95,7 @@ func TestKprobeOffset(t *testing.T) {
 	attach(t, l, Target{Kind: Kprobe, Addr: addr, Cookie: 1})
 	text, err := k.ReadMemory(addr, 64)
 	check(t, err)
-	second := uint64(0)
-	switch { // endbr64; then a nop of 5 bytes or a call to ftrace
-	case text[0] == 0xf3 && text[1] == 0x0f && text[2] == 0x1e:
-		second = 4 + 5
-	default:
-		second = 5
-	}
-	attach(t, l, Target{Kind: Kprobe, Symbol: getpgid, Offset: second, Cookie: 2})
+	attach(t, l, Target{Kind: Kprobe, Symbol: getpgid, Offset: entry(text), Cookie: 2})
 	hits(100)
 	want(t, b, 1, 100)
 	want(t, b, 2, 100)
@@ -132,7 +125,7 @@ func TestFunctionErrors(t *testing.T) {
 		}
 	} else {
 		wantError(t, attempt(kprobe), "attach to kprobe:no_such_function: the kernel has no function no_such_function; see /proc/kallsyms: it may be inlined, or renamed by the compiler (NAME.isra.0)")
-		err := attempt(Target{Kind: Kprobe, Symbol: "do_int3"})
+		err := attempt(Target{Kind: Kprobe, Symbol: forbidden})
 		if e := errorOf(t, err); e.Remedy == "" {
 			t.Error(err)
 		}
@@ -183,8 +176,8 @@ func TestUprobeErrors(t *testing.T) {
 	gone := startAndEnd(t)
 	ways(t, func(t *testing.T, k *Kernel) {
 		c := newCode(t, 4)
-		c.write(t, 1, 0xcc)       // a breakpoint of the program's own
-		c.write(t, 2, 0x06, 0xc3) // not valid in 64-bit mode
+		c.write(t, 1, breakpoints...) // a breakpoint of the program's own
+		c.write(t, 2, invalid...)
 		l := load(t, k, Program{Insns: empty(), Kind: Uprobe})
 		for _, tc := range []struct {
 			target Target

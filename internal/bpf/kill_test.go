@@ -119,7 +119,7 @@ func TestKill(t *testing.T) {
 	if during := tracefs(); during != before {
 		t.Errorf("tracefs has new probes:\n%s\nbefore:\n%s", during, before)
 	}
-	if c.first(0) != 0xcc {
+	if c.first(0) != breakpoint {
 		t.Errorf("no breakpoint at the uprobe while the child lives: %#x", c.first(0))
 	}
 	kill()

@@ -224,10 +224,8 @@ func waitFor(t *testing.T, what string, cond func() bool) {
 	}
 }
 
-// The file of functions: each has 16 bytes: push rbp; mov rbp,rsp; pop rbp; ret. Before them is an empty
+// functionSize is what each function has in the file of functions. Before them is an empty
 // page, after them a page of data with USDT semaphores.
-var function = []byte{0x55, 0x48, 0x89, 0xe5, 0x5d, 0xc3}
-
 const functionSize = 16
 
 type code struct {

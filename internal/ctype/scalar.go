@@ -17,7 +17,7 @@ func (t *Type) CMember(name string) (f Field, off int64, ok bool) { return t.cme
 
 func (t *Type) cmember(name string, depth int) (f Field, off int64, ok bool) {
 	for _, f := range t.Fields() {
-		if f.Name == name {
+		if f.Name == name && name != "" {
 			return f, f.BitOffset, true
 		}
 	}

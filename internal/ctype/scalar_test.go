@@ -34,7 +34,7 @@ func TestCMember(t *testing.T) {
 		name string
 		off  int64
 		ok   bool
-	}{{"a", 0, true}, {"x", 64, true}, {"y", 67, true}, {"named", 32, true}, {"z", 0, false}} {
+	}{{"a", 0, true}, {"x", 64, true}, {"y", 67, true}, {"named", 32, true}, {"z", 0, false}, {"", 0, false}} {
 		f, off, ok := out.CMember(c.name)
 		if ok != c.ok || off != c.off || ok && f.Name != c.name {
 			t.Errorf("%s: %+v %d %v", c.name, f, off, ok)

@@ -3,6 +3,7 @@ package image
 import (
 	"encoding/binary"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -33,6 +34,9 @@ var preserved = func() (is [maxColumns]bool) {
 	}
 	return is
 }()
+
+// returnRegister: the innermost function may have nothing on the stack.
+var returnRegister = host.Processor.Link != arch.NoReg
 
 // snapshot is the memory that unwinding may read: the copied stack.
 type snapshot struct {
@@ -71,7 +75,7 @@ func unwindAll(regs, stack []byte, module func(addr uint64) (*dwarf.Module, uint
 			return pcs, end
 		case !next.known[regPC] || next.reg[regPC] == 0:
 			return pcs, unwind.Whole
-		case next.reg[regSP] <= f.reg[regSP] && !signal:
+		case next.reg[regSP] < f.reg[regSP] && !signal, next.reg[regSP] == f.reg[regSP] && !signal && !(exact && returnRegister):
 			return pcs, unwind.Damaged
 		case len(pcs) == cap(pcs):
 			return pcs, unwind.Deep
@@ -114,7 +118,34 @@ func step(f *frame, sn *snapshot, exact bool) (next frame, signal bool, end unwi
 	if _, has := rule.Regs[regSP]; !has {
 		next.reg[regSP], next.known[regSP] = cfa, true
 	}
+	if rule.RA != regPC {
+		return next, rule.Signal, next.returnsTo(rule, f, exact)
+	}
 	return next, rule.Signal, unwind.Whole
+}
+
+// returnsTo sets the pc of a caller where the return address has a register (arm64's x30), which a call sets and functions do not restore:
+// without a rule it is in that register still, in the innermost function only.
+func (next *frame) returnsTo(rule *cfi.Rule, callee *frame, exact bool) unwind.End {
+	if rule.Signal {
+		return unwind.Unknown // arm64's tables give the link register of the interrupted code, not where it was
+	}
+	r, has := rule.Regs[rule.RA]
+	ra, known := next.reg[rule.RA], next.known[rule.RA]
+	switch {
+	case has && r.Kind == cfi.Undefined:
+		known = false
+	case !has || r.Kind == cfi.SameValue:
+		if !exact {
+			return unwind.Damaged
+		}
+		ra, known = callee.reg[rule.RA], callee.known[rule.RA]
+	case !known:
+		return unwind.Unreadable
+	}
+	next.reg[regPC], next.known[regPC] = ra&host.Processor.CodeAddress(), known
+	next.known[rule.RA] = false
+	return unwind.Whole
 }
 
 // recover1 applies one register's rule.

@@ -8,10 +8,8 @@ import (
 
 // Errors name what is missing or wrong, with a remedy.
 func TestGuest_Errors(t *testing.T) {
-	for _, c := range []struct {
-		args []string
-		says []string
-	}{
+	type errorCase struct{ args, says []string }
+	cases := []errorCase{
 		// Errors of several places are reported together.
 		{[]string{"kprobe:vfs_raed", "kprobe:loop:vfs_write", "kprobe:vfs_read if (cuont > 3)", "kprobe:fs/read_write.c:471", "tracepoint:sched:sched_swich"}, []string{
 			`no function "vfs_raed"`, `did you mean "vfs_read"?`, "1 | kprobe:vfs_raed",
@@ -24,11 +22,14 @@ func TestGuest_Errors(t *testing.T) {
 			`variable "count" has no value here`, "fexit:vfs_read", `no variable "count"`, "prev_comm", "the arguments are preempt, prev, next",
 		}},
 		{[]string{"kprobe:vfs_read+2"}, []string{"kprobe:vfs_read+0x2", "not the first byte of an instruction"}},
-		{[]string{"kprobe:do_int3"}, []string{"must not be probed", "probe its caller"}},
+		{[]string{"kprobe:" + processor.forbidden}, []string{"must not be probed", "probe its caller"}},
 		{[]string{"kprobe:vfs_read", "--vmlinux=" + calls}, []string{calls + " is of another kernel: its build-id is"}},
-		{[]string{"fentry:x86_64_start_kernel"}, []string{"no function that ftrace traces", "fentry and fexit work by ftrace"}},
-		{[]string{"hardware:cycles"}, []string{"no such hardware counter", "software:cpu-clock"}},
-	} {
+		{[]string{"fentry:" + processor.untraced}, []string{"no function that ftrace traces", "fentry and fexit work by ftrace"}},
+	}
+	if c := processor.noCounter; c != "" {
+		cases = append(cases, errorCase{[]string{c}, []string{"no such hardware counter", "software:cpu-clock"}})
+	}
+	for _, c := range cases {
 		o := run(t, append(c.args, "--", calls, "none")...)
 		want := 2
 		if slices.ContainsFunc(c.args, func(a string) bool { return strings.HasPrefix(a, "--vmlinux=") }) {

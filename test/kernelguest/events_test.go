@@ -157,7 +157,7 @@ func TestGuest_ProcessEvents(t *testing.T) {
 
 // Timers and counters of the kernel.
 func TestGuest_Timers(t *testing.T) {
-	o := trace(t, "interval:ms:20", "-c", "nsecs, $rip", "-n", "5")
+	o := trace(t, "interval:ms:20", "-c", "nsecs, "+processor.pc, "-n", "5")
 	for i := 1; i < len(o.hits); i++ {
 		if d := o.hits[i].Num(t, "nsecs") - o.hits[i-1].Num(t, "nsecs"); d <= 0 {
 			t.Errorf("times %d and %d are %d ns apart", i-1, i, d)
@@ -180,7 +180,7 @@ func TestGuest_Timers(t *testing.T) {
 
 // TestGuest_UserStacks: the stack of a program at a system call goes to its main by call frame information.
 func TestGuest_UserStacks(t *testing.T) {
-	o := trace(t, "rawtracepoint:sys_enter if (id == 17)", "-c", "$ubt", "--", calls, "reads")
+	o := trace(t, "rawtracepoint:sys_enter if (id == "+processor.pread+")", "-c", "$ubt", "--", calls, "reads")
 	whole := 0
 	for i := range o.hits {
 		text := fmt.Sprint(o.hits[i].Values["$ubt"])

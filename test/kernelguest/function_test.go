@@ -61,19 +61,17 @@ func text(t *testing.T, addr uint64, n int) []byte {
 	return nil
 }
 
-// behindEntry is the offset of the instruction after ftrace's nop at the beginning of functions, and after
-// endbr64 if there is one.
+// behindEntry is the offset of the instruction after those that ftrace changes at the beginning of functions.
 func behindEntry(t *testing.T, addr uint64) int {
 	t.Helper()
-	const nop5, endbr, sealed = "\x0f\x1f\x44\x00\x00", "\xf3\x0f\x1e\xfa", "\x66\x0f\x1f\x00"
-	b, off := string(text(t, addr, 16)), 0
-	if strings.HasPrefix(b, endbr) || strings.HasPrefix(b, sealed) { // sealed: nothing calls it by its address
-		off = len(endbr)
+	b := string(text(t, addr, 16))
+	for _, e := range processor.entries {
+		if strings.HasPrefix(b, e) {
+			return len(e)
+		}
 	}
-	if !strings.HasPrefix(b[off:], nop5) {
-		t.Fatalf("the function begins with % x", b)
-	}
-	return off + len(nop5)
+	t.Fatalf("the function begins with % x", b)
+	return 0
 }
 
 // At an instruction there are registers; the instruction pointer is its address.
@@ -82,12 +80,13 @@ func TestGuest_KprobeOffset(t *testing.T) {
 	off := behindEntry(t, addr)
 	place := fmt.Sprintf("kprobe:vfs_read+%d", off)
 	byAddress := fmt.Sprintf("kprobe:%#x", addr+uint64(off))
-	o := trace(t, place+" if ($rdx >= 4096)", fmt.Sprintf("%s if ($rip == %#x && $rdx == 5000)", byAddress, addr+uint64(off)),
-		"kprobe:vfs_read if ($rdx == 60000)",
-		"--collect", "$rdx, $rip, $regs, $bt", "--", calls, "reads")
-	same(t, place, o.nums(t, place, "$rdx"), []int64{4096, 4097, 5000, 60000})
-	same(t, byAddress, o.nums(t, byAddress, "$rdx"), []int64{5000})
-	same(t, "entry", o.nums(t, "kprobe:vfs_read", "$rdx"), []int64{60000})
+	pc, count := processor.pc, processor.count
+	o := trace(t, place+" if ("+count+" >= 4096)", fmt.Sprintf("%s if (%s == %#x && %s == 5000)", byAddress, pc, addr+uint64(off), count),
+		"kprobe:vfs_read if ("+count+" == 60000)",
+		"--collect", count+", "+pc+", $regs, $bt", "--", calls, "reads")
+	same(t, place, o.nums(t, place, count), []int64{4096, 4097, 5000, 60000})
+	same(t, byAddress, o.nums(t, byAddress, count), []int64{5000})
+	same(t, "entry", o.nums(t, "kprobe:vfs_read", count), []int64{60000})
 	for _, h := range o.hits {
 		at := addr + uint64(off)
 		if h.Place == "kprobe:vfs_read" {
@@ -95,11 +94,11 @@ func TestGuest_KprobeOffset(t *testing.T) {
 		}
 		want := fmt.Sprintf("0x%x", at)
 		regs := h.Values["$regs"].(map[string]any)
-		if got := fmt.Sprint(h.Values["$rip"]); !strings.HasPrefix(got, want) {
-			t.Errorf("%s: $rip is %v, not %s", h.Place, got, want)
+		if got := fmt.Sprint(h.Values[pc]); !strings.HasPrefix(got, want) {
+			t.Errorf("%s: %s is %v, not %s", h.Place, pc, got, want)
 		}
-		if fmt.Sprint(regs["rip"]) != want || fmt.Sprint(regs["rdx"]) != fmt.Sprint(h.Values["$rdx"]) {
-			t.Errorf("%s: $regs is %v, $rip %s", h.Place, regs, want)
+		if fmt.Sprint(regs[pc[1:]]) != want || fmt.Sprint(regs[count[1:]]) != fmt.Sprint(h.Values[count]) {
+			t.Errorf("%s: $regs is %v, the instruction at %s", h.Place, regs, want)
 		}
 		top := h.Values["$bt"].([]any)[0].(map[string]any)
 		if top["function"] != "vfs_read" || fmt.Sprint(top["pc"]) != want {

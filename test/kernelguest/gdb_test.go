@@ -19,13 +19,10 @@ import (
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
-// serial is the guest's end of the serial line that GDB, on the host, talks over.
-const serial = "/dev/ttyS2"
-
 // TestGuest_GDB serves the guest's kernel to the GDB of the host, while a program
 // does known system calls over and over.
 func TestGuest_GDB(t *testing.T) {
-	tty, err := os.OpenFile(serial, os.O_RDWR|unix.O_NOCTTY, 0)
+	tty, err := os.OpenFile(vmtest.Serial, os.O_RDWR|unix.O_NOCTTY, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -81,9 +78,9 @@ func TestGuest_GDB(t *testing.T) {
 // of vfs_read. It returns GDB's output.
 func gdbOfHost(t *testing.T, cfg vmtest.Config, script string, args ...string) string {
 	t.Helper()
-	gdb, err := exec.LookPath("gdb")
+	gdb, err := exec.LookPath(processor.gdb)
 	if err != nil {
-		t.Skip("there is no gdb")
+		t.Skip("there is no " + processor.gdb)
 	}
 	dir := t.TempDir()
 	cfg.Run, cfg.Line = "^TestGuest_GDB$", filepath.Join(dir, "line")
@@ -167,13 +164,13 @@ func dial(t *testing.T, path string) (net.Conn, error) {
 // Without the kernel's debug information: a kprobe by address, registers, memory.
 func TestGDB(t *testing.T) {
 	const series = "6.12"
-	out := gdbOfHost(t, vmtest.Config{Kernel: series, Files: files(t), Memory: 1024}, `
+	out := gdbOfHost(t, vmtest.Config{Kernel: series, Files: files(t), Memory: 1024}, strings.NewReplacer("%COUNT%", processor.count, "%BUF%", processor.buf).Replace(`
 info threads
 monitor memory
 tvariable $hits = 100
-trace *%ADDR% if $rdx == 5000 || $rdx == 4097
+trace *%ADDR% if %COUNT% == 5000 || %COUNT% == 4097
 actions
-collect $regs, *(char *)$rsi@4, $hits
+collect $regs, *(char *)%BUF%@4, $hits
 teval $hits = $hits + 1
 end
 passcount 4
@@ -181,18 +178,18 @@ tstart
 `+testkit.UntilStopped+`
 tstatus
 tfind 0
-print $rdx
+print %COUNT%
 print $pc == %ADDR%
-print *(char *)$rsi@4
+print *(char *)%BUF%@4
 tfind 1
-print $rdx
+print %COUNT%
 tfind 2
-print $rdx
+print %COUNT%
 tfind none
 print $hits
 x/s $pc
 info tracepoints
-`)
+`))
 	// Hits after the last pass make no frames, but are counted until the run ends.
 	testkit.InOrder(t, out, `Linux 6\.12`, `from /proc/kcore`, `Trace stopped by tracepoint 1`, `Collected 4 trace frames`,
 		`\$\d+ = 4097`, `\$\d+ = 1\n`, `"xxxx"`, `\$\d+ = 5000`, `\$\d+ = 4097`, `\$\d+ = (10[4-9]|1[1-9]\d|[2-9]\d\d|\d{4,})$`, `already hit 4 times`)

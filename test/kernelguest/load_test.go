@@ -25,9 +25,9 @@ func exact(t *testing.T, o *outcome, places uint64) {
 // lost in a ring that is too small.
 func TestGuest_Hot(t *testing.T) {
 	hot := []string{"--format=none", "--", calls, "hot", fmt.Sprint(hotHits)}
-	const fn = "__x64_sys_getpgid"
+	fn := processor.call + "getpgid"
 	o := trace(t, append([]string{
-		"fentry:" + fn + " if (regs->di == 1)", "kprobe:" + fn + " if (((struct pt_regs *)$rdi)->di == 1)",
+		"fentry:" + fn + " if (regs->" + processor.callArg + " == 1)", "kprobe:" + fn + " if (((struct pt_regs *)arg0)->" + processor.callArg + " == 1)",
 		"kretprobe:" + fn + " if (retval == 1)", "fexit:" + fn + " if ((int)retval == 1)",
 	}, hot...)...)
 	exact(t, o, 4)
@@ -36,13 +36,13 @@ func TestGuest_Hot(t *testing.T) {
 	if o.totals.Recorded+o.totals.Lost < 2*manyHit {
 		t.Errorf("the condition on the argument is true %d times at two places: %+v", manyHit, o.totals)
 	}
-	o = trace(t, append([]string{"kprobe:" + fn, "--buffer=64k", "-c", "*(char *)$rdi@100, $regs"}, hot...)...)
+	o = trace(t, append([]string{"kprobe:" + fn, "--buffer=64k", "-c", "*(char *)arg0@100, $regs"}, hot...)...)
 	exact(t, o, 1)
 	if o.totals.Lost == 0 || o.totals.Recorded == 0 {
 		t.Errorf("a ring of 64 KiB takes all of it: %+v", o.totals)
 	}
 	// A condition with faults all the time.
-	o = trace(t, append([]string{"kprobe:" + fn + " if (*(long *)(8 + ((struct pt_regs *)$rdi)->di) == 3)"}, hot...)...)
+	o = trace(t, append([]string{"kprobe:" + fn + " if (*(long *)(8 + ((struct pt_regs *)arg0)->" + processor.callArg + ") == 3)"}, hot...)...)
 	if o.totals.Faults != hotHits || o.totals.Hits != hotHits {
 		t.Errorf("totals %+v", o.totals)
 	}
@@ -51,9 +51,9 @@ func TestGuest_Hot(t *testing.T) {
 // A session has a thousand sites. If the kernel attaches them one by one, this takes minutes in emulation,
 // so fewer are used unless JALON_FULL is set.
 func TestGuest_ManySites(t *testing.T) {
-	want, patterns := 1000, []string{"kprobe:__x64_sys_*", "kprobe:__ia32_sys_*", "kprobe:tcp_*", "kprobe:udp*", "kprobe:ipv6_*"}
+	want, patterns := 1000, append([]string{"kprobe:" + processor.call + "*", "kprobe:tcp_*", "kprobe:udp*", "kprobe:ipv6_*"}, processor.calls...)
 	if kernelIs(t, "6.1") && os.Getenv(fullVar) == "" {
-		want, patterns = 20, []string{"kprobe:__x64_sys_get*"}
+		want, patterns = 20, []string{"kprobe:" + processor.call + "get*"}
 	}
 	o := trace(t, append(patterns, "--format=none", "--", calls, "hot", "10000")...)
 	if o.totals.Sites < want || o.totals.Recorded < 10_000 || o.totals.Recorded != o.totals.Hits {

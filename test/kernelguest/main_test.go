@@ -35,7 +35,7 @@ func files(t *testing.T) map[string]vmtest.File {
 	dir := t.TempDir()
 	bin := filepath.Join(dir, "jalon")
 	build := exec.CommandContext(t.Context(), "go", "build", "-trimpath", "-ldflags=-s -w", "-o", bin, "../../cmd/jalon")
-	build.Env = append(os.Environ(), "CGO_ENABLED=0")
+	build.Env = append(os.Environ(), "CGO_ENABLED=0", "GOARCH="+vmtest.Arch)
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("building jalon: %v\n%s", err, out)
 	}

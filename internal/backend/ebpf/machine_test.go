@@ -7,6 +7,7 @@ import (
 	"os"
 	"runtime"
 	"slices"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/cilium/ebpf/rlimit"
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/ir/irgen"
@@ -152,7 +154,7 @@ func features(t testing.TB) Features {
 	must(t, err)
 	f.V4 = loads(asm.Mov.Imm(asm.R0, 5), asm.SDiv.Imm(asm.R0, -2), asm.MovSX8.Reg(asm.R0, asm.R0), asm.LongJump("end"), asm.Return().WithSymbol("end"))
 	var cast *btf.Func
-	if spec.TypeByName("bpf_rdonly_cast", &cast) == nil {
+	if host.Processor.GuardedLoads && spec.TypeByName("bpf_rdonly_cast", &cast) == nil {
 		id, err := spec.TypeID(cast)
 		must(t, err)
 		if loads(asm.Mov.Imm(asm.R1, 0), asm.Mov.Imm(asm.R2, 0),
@@ -163,22 +165,26 @@ func features(t testing.TB) Features {
 	}
 	var task *btf.Struct
 	must(t, spec.TypeByName("task_struct", &task))
-	for _, m := range task.Members {
-		switch m.Name {
-		case "comm":
-			f.TaskComm = int32(m.Offset.Bytes())
-		case "thread":
-			for _, n := range m.Type.(*btf.Struct).Members {
-				if n.Name == "fsbase" {
-					f.FSBase = int32(m.Offset.Bytes() + n.Offset.Bytes())
-				}
-			}
-		}
-	}
-	if f.TaskComm < 0 || f.FSBase < 0 {
-		t.Fatal("no comm or fsbase in struct task_struct")
-	}
+	f.TaskComm = offset(t, task, "comm")
+	f.FSBase = offset(t, task, host.Processor.TaskThreadPointer)
 	return f
+}
+
+// offset is that of a member, by a path of names.
+func offset(t testing.TB, s *btf.Struct, path string) int32 {
+	t.Helper()
+	name, rest, more := strings.Cut(path, ".")
+	for _, m := range s.Members {
+		if m.Name != name {
+			continue
+		}
+		if more {
+			return int32(m.Offset.Bytes()) + offset(t, btf.UnderlyingType(m.Type).(*btf.Struct), rest)
+		}
+		return int32(m.Offset.Bytes())
+	}
+	t.Fatalf("no %s in struct %s", name, s.Name)
+	return 0
 }
 
 // loads reports whether this kernel takes the instructions.

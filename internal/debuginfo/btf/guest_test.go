@@ -10,7 +10,7 @@ import (
 // TestGuests runs on Debian's kernels what needs symbols of variables: on the one
 // that boots fastest, with JALON_FULL=1 on all.
 func TestGuests(t *testing.T) {
-	kernels := []string{"6.1"}
+	kernels := vmtest.Kernels[:1]
 	if os.Getenv("JALON_FULL") == "1" {
 		kernels = vmtest.Kernels
 	}

@@ -150,7 +150,7 @@ func (k *Kernel) MemberOffset(tag, path string) (int64, error) {
 	}
 	off := int64(0)
 	for _, name := range strings.Split(path, ".") {
-		f, at, ok := member(t, name, 0)
+		f, at, ok := t.Strip().CMember(name)
 		switch {
 		case !ok:
 			return 0, &debuginfo.NotFoundError{What: "member", Name: path, Hint: fmt.Sprintf("struct %s has no such member here", tag)}
@@ -161,20 +161,6 @@ func (k *Kernel) MemberOffset(tag, path string) (int64, error) {
 		t = f.Type
 	}
 	return off, nil
-}
-
-func member(t *ctype.Type, name string, depth int) (f ctype.Field, bits int64, ok bool) {
-	for _, f := range t.Strip().Fields() {
-		if f.Name == name && name != "" {
-			return f, f.BitOffset, true
-		}
-		if f.Name == "" && depth < 32 {
-			if g, at, ok := member(f.Type, name, depth+1); ok {
-				return g, f.BitOffset + at, true
-			}
-		}
-	}
-	return f, 0, false
 }
 
 // notFound makes the error for a name of the kernel.

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"io"
 	"sort"
+
+	"github.com/jalon-trace/jalon/internal/arch/host"
 )
 
 // core is an ELF core file of the kernel, /proc/kcore: its segments are the kernel's
@@ -24,8 +26,8 @@ func readCore(file io.ReaderAt) (*core, error) {
 	if err != nil {
 		return nil, fmt.Errorf("reading its headers: %w", err)
 	}
-	if f.Class != elf.ELFCLASS64 || f.Machine != elf.EM_X86_64 || f.Type != elf.ET_CORE {
-		return nil, errors.New("it is no core file of an x86-64 kernel")
+	if f.Class != elf.ELFCLASS64 || f.Machine != elf.Machine(host.Processor.Machine) || f.Type != elf.ET_CORE {
+		return nil, fmt.Errorf("it is no core file of %s", host.Processor.Title)
 	}
 	c := &core{file: file}
 	for _, p := range f.Progs {

@@ -5,6 +5,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/arch"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/types"
 )
@@ -96,24 +98,28 @@ func first(w *translator, _ script.Expr, _ string, args []script.Expr) (string, 
 // inKernel reports whether the site is compiled for the kernel engine.
 func (w *translator) inKernel() bool { return !w.opt.Process || !w.s.Point.Provider.User }
 
-// registersOfArgs are the registers of the first arguments by the calling convention.
-const argumentRegisters = 6
-
 func (w *translator) argument(x script.Expr, name string, _ []script.Expr) (string, bool) {
 	n, err := strconv.Atoi(strings.TrimPrefix(strings.TrimPrefix(name, "__builtin_"), "arg"))
 	if err != nil {
 		return "", false
 	}
+	inRegisters := len(host.Processor.Args)
 	switch pr := w.s.Point.Provider.Name; {
-	case pr == "usdt", pr == "rawtracepoint", n < argumentRegisters:
+	case pr == "usdt", pr == "rawtracepoint", n < inRegisters:
 		return wide(fmt.Sprintf("arg%d", n), w.typeOf(x)), true
 	}
-	return fmt.Sprintf("*(unsigned long *)((unsigned long)$rsp + %d)", 8*(n-argumentRegisters)+8), true
+	return fmt.Sprintf("*(unsigned long *)((unsigned long)%s + %d)", gdbName(host.Processor.SP), 8*int64(n-inRegisters)+host.Processor.ReturnSlot), true
 }
 
-// registers are GDB's names of the registers that reg() names otherwise.
-var registers = map[string]string{
-	"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": "rdi", "bp": "rbp", "sp": "rsp", "ip": "rip", "pc": "rip", "flags": "eflags",
+// gdbName is the word for a register.
+func gdbName(r arch.Reg) string { return "$" + host.Processor.Register(r).Name }
+
+// registers are GDB's names of the registers that reg() names otherwise, by processor.
+var registers = map[string]map[string]string{
+	"amd64": {
+		"ax": "rax", "bx": "rbx", "cx": "rcx", "dx": "rdx", "si": "rsi", "di": "rdi", "bp": "rbp", "sp": "rsp", "ip": "rip", "pc": "rip", "flags": "eflags",
+	},
+	"arm64": {"pstate": "cpsr"}, // and r0 to r30
 }
 
 func (w *translator) register(_ script.Expr, _ string, args []script.Expr) (string, bool) {
@@ -126,15 +132,18 @@ func (w *translator) register(_ script.Expr, _ string, args []script.Expr) (stri
 	case "cs", "ss", "orig_rax", "orig_ax":
 		return "", false
 	}
-	if n := registers[name]; n != "" {
+	if n := registers[host.Processor.Name][name]; n != "" {
 		name = n
+	}
+	if n, ok := strings.CutPrefix(name, "r"); ok && host.Processor.Named("x"+n) != nil {
+		name = "x" + n
 	}
 	return "(unsigned long)($" + name + ")", true
 }
 
 func (w *translator) returned(x script.Expr, _ string, _ []script.Expr) (string, bool) {
 	if w.s.Point.Provider.Name == "kretprobe" || w.s.Point.Provider.Name == "uretprobe" && w.inKernel() {
-		return wide("$rax", w.typeOf(x)), true
+		return wide(gdbName(host.Processor.Results[0]), w.typeOf(x)), true
 	}
 	return wide("$retval", w.typeOf(x)), true
 }

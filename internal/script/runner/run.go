@@ -18,6 +18,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -70,6 +71,7 @@ type running struct {
 
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
+	opt.Uprobes = opt.Uprobes || !host.Processor.CanDecode
 	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching, InJalon: opt.InJalon}
 	if opt.Boot != nil && opt.Mono != nil {
 		planned.Slept = interp.Slept(opt.Boot, opt.Mono)

@@ -188,6 +188,7 @@ func (x *machine) defCFA(reg uint64, off int64) {
 // by expressions (of the frame pointer). When nothing but the return address is left of the frame, they have their values.
 const (
 	x86SP, x86RA = 7, 16
+	armRA        = 30
 	x86Word      = 8
 )
 
@@ -251,6 +252,11 @@ var cfaOps = [...]func(x *machine, c *raw.Cursor){
 		x.set(c.ULEB(), setting{kind: IsCFA, off: c.SLEB() * x.c.dataAlign})
 	},
 	0x16: func(x *machine, c *raw.Cursor) { x.expr(c, IsExpr) },
+	0x2d: func(x *machine, c *raw.Cursor) { // AARCH64_negate_ra_state: from here on the return address is signed, or not any more
+		if x.c.ra != armRA {
+			x.err = fmt.Errorf("the call frame information at %#x is of another processor", x.loc)
+		}
+	},
 	0x2e: func(x *machine, c *raw.Cursor) { c.ULEB() }, // GNU_args_size
 	0x2f: func(x *machine, c *raw.Cursor) {
 		x.set(c.ULEB(), setting{kind: AtCFA, off: -int64(c.ULEB()) * x.c.dataAlign})
