@@ -392,6 +392,9 @@ func (p *Printer) unbounded(b []byte, s *ctype.Type, it item, f Fmt) []byte {
 		return append(b, "<unavailable>"...)
 	}
 	b = p.address(b, it.addr)
+	if b, ok := p.arrayText(b, s, it); ok {
+		return b
+	}
 	if e := textual(s.Elem, f); e.width > 0 {
 		b = p.pointed(b, e, it.addr)
 	}

@@ -26,6 +26,24 @@ func (x *texts) find(s *ctype.Type, at int64, content bool) *event.MemberText {
 	return nil
 }
 
+// arrayText appends the text of an array of characters without a length to its address.
+func (p *Printer) arrayText(b []byte, s *ctype.Type, it item) ([]byte, bool) {
+	t := it.texts.find(s, it.gaps.at/8, false)
+	if t == nil {
+		return b, false
+	}
+	return p.textOf(append(b, ' '), it.texts.value, t), true
+}
+
+// textOf appends the text, or why there is none.
+func (p *Printer) textOf(b []byte, v *event.Value, t *event.MemberText) []byte {
+	text := v.Text(t)
+	if text.Status != event.OK {
+		return appendStatus(b, text.Status, text.Addr, "")
+	}
+	return p.str(b, stringChars(t.Chars), text.Data, stringEnd(text.Truncated))
+}
+
 // pointerText appends the text at a pointer to what is printed of it.
 func (p *Printer) pointerText(b []byte, s *ctype.Type, it item) ([]byte, bool) {
 	t := it.texts.find(s, it.gaps.at/8, false)
@@ -35,12 +53,7 @@ func (p *Printer) pointerText(b []byte, s *ctype.Type, it item) ([]byte, bool) {
 	if isZero(it.data) {
 		return b, true
 	}
-	b = append(b, ' ')
-	text := it.texts.value.Text(t)
-	if text.Status != event.OK {
-		return appendStatus(b, text.Status, text.Addr, ""), true
-	}
-	return p.str(b, stringChars(t.Chars), text.Data, stringEnd(text.Truncated)), true
+	return p.textOf(append(b, ' '), it.texts.value, t), true
 }
 
 // content returns the text of an object of a string class, if it was read.
@@ -83,6 +96,7 @@ func (x *texts) missing() string {
 		t := &x.list[i]
 		text := x.value.Text(t)
 		switch {
+		case t.In.Kind == ctype.Array: // shown as a pointer where this is asked
 		case !t.Content && t.At+8 <= int64(len(x.value.Data)) && isZero(x.value.Data[t.At:t.At+8]):
 		case text.Status != event.OK:
 			return "partly unavailable: text of a member: " + event.Explain(text.Status, text.Addr, "")

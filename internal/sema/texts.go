@@ -12,7 +12,7 @@ type textPart struct {
 	in    *ctype.Type // of the part, stripped
 	chars *ctype.Type
 	limit int64   // bytes
-	text  *repeat // of a string class; nil: the part is a pointer to characters
+	text  *repeat // of a string class; nil: the part is a pointer to characters, or an array of them without a length
 	slot  slotID
 	state slotID
 }
@@ -59,6 +59,8 @@ func (f *textFinder) find(t *ctype.Type, off int64, depth int) {
 	}
 	switch s := t.Strip(); {
 	case s.Kind == ctype.Pointer && s.Elem != nil && ctype.StringWidth(s.Elem) > 0:
+		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
+	case s.Kind == ctype.Array && s.Elem != nil && s.Count <= 0 && ctype.StringWidth(s.Elem) > 0:
 		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
 	case s.Kind == ctype.Array && s.Elem != nil && s.Count > 0 && s.Elem.Strip().Size > 0:
 		for i := range s.Count {
@@ -124,12 +126,14 @@ func (l *lowerer) takeTexts(list []*textPart, object sym, fs *fieldSlots) {
 func (l *lowerer) takePointed(p *textPart, object sym, fs *fieldSlots) {
 	at := object.plus(p.at)
 	at.trust = noTrust
-	v := l.loadWord(at, 8)
-	if fs.skip == 0 && p.at+8 <= fs.size {
+	p.slot = l.rec.add(slot{size: countedHeader + p.limit, align: 8})
+	v := ir.None
+	if p.in.Kind == ctype.Array {
+		v = l.word(at)
+	} else if v = l.loadWord(at, 8); fs.skip == 0 && p.at+8 <= fs.size {
 		l.put(v, 8, fs.value.imm(p.at))
 	}
-	p.slot = l.rec.add(slot{size: countedHeader + p.limit, align: 8})
-	if l.in.Kernel == nil {
+	if l.in.Kernel == nil && p.in.Kind != ctype.Array {
 		const first, end = 4096, 1 << 47
 		bad := l.b.Bin(ir.ULt, 8, l.b.Const(end-first-1), l.b.Bin(ir.Sub, 8, v, l.b.Const(first)))
 		next := l.b.NewBlock("pointer")
