@@ -27,7 +27,6 @@ struct item {
 	struct item *next;
 	char *bad;
 	char *high;
-	char rest[];
 };
 
 __attribute__((noinline)) static int look(const struct item *p, struct inner by)
