@@ -23,7 +23,7 @@ func TestFlexible(t *testing.T) {
 		}
 		var e2 uint64
 		fmt.Sscan(nothing1, &e2)
-		text := "packet={length = 4, data = " + data + "} *o={first = 1, in = {n = 2, list = " + list + "}} o->in={n = 2, list = " + list + "} " +
+		text := "packet={length = 4, data = " + data + ` "abc"} *o=` + "{first = 1, in = {n = 2, list = " + list + "}} o->in={n = 2, list = " + list + "} " +
 			"*e={a = 5, none = " + nothing0 + ", nothing = " + nothing0 + "} e[0]@e[0].a-2={{a = 5, none = " + nothing0 + ", nothing = " + nothing0 + "}, {a = 6, none = " +
 			nothing1 + ", nothing = " + nothing1 + fmt.Sprintf("}, {a = 7, none = %#x, nothing = %#x}} none=", e2+4, e2+4) + none
 		object := `"packet":{"length":4,"data":"` + data + `"},"*o":{"first":1,"in":{"n":2,"list":"` + list + `"}}`
