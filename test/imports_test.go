@@ -113,7 +113,7 @@ var packages = []struct{ path, imports string }{
 	// Recorded traces: their format, and writing them.
 	{"lttng", ""},
 	{"ctf", "ctype debuginfo event lttng ring"},
-	{"record", "ctf ctype debuginfo debuginfo/elf drain event procdir"},
+	{"record", "ctf ctype debuginfo debuginfo/elf drain event lttng procdir"},
 
 	// Values as text, independent of engines.
 	{"callargs", ""},

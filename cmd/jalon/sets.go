@@ -71,8 +71,11 @@ func present(fs *tracefs.FS, p *lttng.Place) bool {
 	}
 	var has []lttng.Field
 	for _, f := range p.Fields {
-		name, ok := strings.CutPrefix(f.Expr, "args->")
-		name, _, _ = strings.Cut(name, " ")
+		name, ok := f.Name, strings.Contains(f.Expr, "args->"+f.Name+"[")
+		if !ok {
+			name, ok = strings.CutPrefix(f.Expr, "args->")
+			name, _, _ = strings.Cut(name, " ")
+		}
 		x := e.Field(name)
 		if ok && x == nil {
 			continue
@@ -154,6 +157,9 @@ func listSets(w io.Writer, names []string) error {
 	return nil
 }
 
+// longExpr is an expression that is not shown.
+const longExpr = 100
+
 // listPlaceOfSet prints a place, its name in viewers, and the names of its fields there with what they are here.
 func listPlaceOfSet(w io.Writer, p *lttng.Place, fs *tracefs.FS) {
 	name, note := "", ""
@@ -168,9 +174,12 @@ func listPlaceOfSet(w io.Writer, p *lttng.Place, fs *tracefs.FS) {
 	fmt.Fprintf(w, "    %s%s%s\n", strings.TrimPrefix(p.Text(), "tracepoint:"), name, note)
 	var fields []string
 	for _, f := range p.Fields {
-		if f.Expr == "args->"+f.Name {
+		switch {
+		case f.Expr == "args->"+f.Name:
 			fields = append(fields, f.Name)
-		} else {
+		case len(f.Expr) > longExpr:
+			fields = append(fields, f.Name+" (computed from the kernel's)")
+		default:
 			fields = append(fields, f.Name+" ("+f.Expr+")")
 		}
 	}

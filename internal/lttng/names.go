@@ -32,6 +32,14 @@ func EventName(system, event string) string {
 	return event
 }
 
+// Computed is LTTng's name for an expression of a set that is more than a field or member; "" for any other.
+func Computed(system, event, expr string) string {
+	if name := fieldNames[system+":"+event][expr]; strings.ContainsAny(expr, " ?") {
+		return name
+	}
+	return ""
+}
+
 // member matches an expression that is a field of the kernel's record, also as text.
 var member = regexp.MustCompile(`^(?:str\()?\(?args(?:->|\.)([A-Za-z_][A-Za-z0-9_]*)\)?(/s)?$`)
 

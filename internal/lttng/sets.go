@@ -174,7 +174,10 @@ func parse(table string) (list []Place) {
 		}
 		for _, w := range words[1:] {
 			name, expr, ok := strings.Cut(w, "=")
-			if !ok {
+			switch {
+			case name == "rwbs":
+				expr = flagsOfRequest
+			case !ok:
 				expr = "args->" + name
 			}
 			p.Fields = append(p.Fields, Field{name, spaced(expr)})

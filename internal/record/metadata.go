@@ -2,9 +2,12 @@ package record
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lttng"
 )
 
 // writeMetadata writes what is known of the trace: it is complete before the packets that need it.
@@ -64,4 +67,16 @@ func (r *Recorder) environment() []ctf.Env {
 		list = append(list, ctf.Env{Name: "chunk", Value: fmt.Sprint(r.chunk)})
 	}
 	return list
+}
+
+// computedNames gives fields of sets that are computed LTTng's names, in place of the expressions.
+func computedNames(s *event.Schema) {
+	rest, _ := strings.CutPrefix(s.Place, "tracepoint:")
+	system, name, _ := strings.Cut(rest, ":")
+	s.Fields = slices.Clone(s.Fields)
+	for i := range s.Fields {
+		if as := lttng.Computed(system, name, s.Fields[i].Name); as != "" {
+			s.Fields[i].Name = as
+		}
+	}
 }

@@ -224,7 +224,9 @@ func (r *Recorder) addSite(s *event.Schema) (*site, error) {
 	}
 	own.SiteID = uint32(len(r.schemas[r.now.class]))
 	own.Elapsed, own.ShortSize, own.StackNumber = nil, 0, 0 // its events have the values
-	own.Flat = r.opt.LTTng && own.Kernel
+	if own.Flat = r.opt.LTTng && own.Kernel; own.Flat {
+		computedNames(&own)
+	}
 	x, err := ctf.NewSite(&own)
 	if err != nil {
 		return nil, err
