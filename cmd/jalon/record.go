@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -121,6 +122,9 @@ func (c *recordCmd) tracepoints(t *traceCmd) (tps []jalon.Tracepoint, err error)
 		if tps, err = t.tracepoints(); err != nil {
 			return nil, err
 		}
+	}
+	if !c.All && !t.noProcess() && (slices.Contains(c.Set, "core") || slices.Contains(c.Set, "sched")) {
+		t.warn("switches to the program's threads happen in others and are not recorded; viewers need them: --all records all threads")
 	}
 	more, err := setPlaces(c.Set, t.warn)
 	return append(tps, more...), err
