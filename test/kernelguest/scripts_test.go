@@ -15,6 +15,8 @@ func TestGuest_ScriptMaps(t *testing.T) {
 		"kprobe:vfs_read /pid == cpid/ { @ = count(); @k[arg2] = count(); @c[comm] = count(); @t[tid == pid, comm, arg2] = sum(arg2); EXTRA }" +
 			"kretprobe:vfs_read /pid == cpid/ { @r[(int64)retval] = count(); if ((int64)retval > 8) { @large = sum(retval); } else { @small = count(); } EXTRA }",
 		"kprobe:vfs_read /pid == cpid/ { @h = hist(arg2); @h4[comm] = hist(arg2, 4); @l = lhist(arg2, 0, 100, 7); @lo = min(arg2); @hi = max(arg2); @avg = avg(arg2); @all[comm] = stats(arg2); EXTRA }",
+		"kprobe:vfs_read, kprobe:vfs_write, kprobe:vfs_open* /pid == cpid/ { @p[probe] = count(); @f[func, comm, cpu < 4096] = count(); EXTRA } " +
+			"kretprobe:vfs_read /pid == cpid/ { @d[(int64)retval / 3, (int64)retval % 5, func] = sum(((int64)retval - 9) / 4); EXTRA }",
 		"kprobe:vfs_read /pid == cpid/ { @[kstack] = count(); @two[kstack(2), comm] = sum(arg2); EXTRA }",
 		"fentry:vfs_read /pid == cpid/ { @[args.count] = count(); @name[comm, args.file->f_flags & 3] = hist(args.count); EXTRA } " +
 			"tracepoint:syscalls:sys_enter_pread64 /pid == cpid/ { @both[args.count] = count(); EXTRA } uprobe:" + calls + ":main { @both[arg0] = count(); EXTRA }",
