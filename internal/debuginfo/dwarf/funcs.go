@@ -133,7 +133,7 @@ func (fs *functions) Functions(glob string) (out []*Function) {
 			out = append(out, f)
 		}
 	})
-	for _, s := range fs.allFuncSymbols() {
+	for _, s := range fs.allFuncSymbols(nil) {
 		if seen[s.Value] {
 			continue
 		}
@@ -231,8 +231,8 @@ func (fs *functions) eachCopy(visit func(of copyKey, c inlinedCopy)) {
 	}
 }
 
-// allFuncSymbols lists the code symbols of the module and its debug file.
-func (fs *functions) allFuncSymbols() []elf.Symbol {
+// allFuncSymbols lists the code symbols of the module and its debug file, until stopped, which may be nil, reports true.
+func (fs *functions) allFuncSymbols(stopped func() bool) []elf.Symbol {
 	var out []elf.Symbol
 	seen := map[uint64]string{}
 	take := func(f *elf.File) {
@@ -241,7 +241,7 @@ func (fs *functions) allFuncSymbols() []elf.Symbol {
 				seen[s.Value] = s.Name
 				out = append(out, s)
 			}
-			return true
+			return stopped == nil || !stopped()
 		})
 	}
 	take(fs.syms)

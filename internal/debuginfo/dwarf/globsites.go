@@ -28,7 +28,7 @@ func (ps *places) GlobSites(glob string, entry bool, check func() error) (sites 
 		})
 	}
 	if w.err == nil {
-		for _, s := range ps.allFuncSymbols() {
+		for _, s := range ps.allFuncSymbols(w.stopped) {
 			if w.stopped() {
 				break
 			}
@@ -121,7 +121,7 @@ func (ps *places) demangledSymbols(name string) (out []elf.Symbol) {
 	if strings.HasPrefix(last, "operator") {
 		last = ""
 	}
-	for _, s := range ps.allFuncSymbols() {
+	for _, s := range ps.allFuncSymbols(nil) {
 		if !strings.Contains(s.Name, last) { // mangled names hold identifiers as they are
 			continue
 		}

@@ -70,6 +70,28 @@ func TestGlobSites(t *testing.T) {
 	}
 }
 
+// TestGlobCancelled: the search for a pattern ends where the caller wants it, also while symbols are listed.
+func TestGlobCancelled(t *testing.T) {
+	m := open(t, build(t, variant{"g++", "-O0 -g -static"}, "prog.cc")) // thousands of symbols
+	all := 0
+	if _, err := m.GlobSites("geo::*", true, func() error { all++; return nil }); err != nil || all < 10 {
+		t.Fatalf("%v, %d checks", err, all)
+	}
+	cancelled := errors.New("cancelled")
+	for end := 1; end <= all; end += 1 + all/20 {
+		n := 0
+		sites, err := m.GlobSites("geo::*", true, func() error {
+			if n++; n >= end {
+				return cancelled
+			}
+			return nil
+		})
+		if err != cancelled || sites != nil || n != end {
+			t.Errorf("cancelled at check %d of %d: %v, %d sites, %d checks", end, all, err, len(sites), n)
+		}
+	}
+}
+
 // TestDemangledNames: names with scopes are found in a program without debug
 // information.
 func TestDemangledNames(t *testing.T) {

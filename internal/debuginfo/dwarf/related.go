@@ -29,7 +29,7 @@ const maxNames = 5
 func (ps *places) functionNames() []string {
 	var out []string
 	ps.names().each(isFuncTag, func(d die) { out = append(out, d.name()) })
-	for _, s := range ps.allFuncSymbols() {
+	for _, s := range ps.allFuncSymbols(nil) {
 		out = append(out, s.Name)
 	}
 	return out
@@ -51,7 +51,7 @@ func (ps *places) related(name string) []string {
 		seen[n] = true
 	}
 	if strings.Contains(name, "(") && strings.Contains(name, "::") { // of overloaded functions the parameters are meant
-		for _, s := range ps.allFuncSymbols() {
+		for _, s := range ps.allFuncSymbols(nil) {
 			if strings.Contains(s.Name, own) {
 				take(withoutResult(ps.demangle(s.Name)))
 			}

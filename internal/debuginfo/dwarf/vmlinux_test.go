@@ -36,7 +36,7 @@ func TestVmlinuxSites(t *testing.T) {
 	m := open(t, prog)
 	places := []string{"vfs_read", "__schedule", "trace_sched_switch", "tcp_sendmsg", "fs/read_write.c:471", "no_such_function"}
 	seen := map[string]bool{}
-	for i, s := range m.allFuncSymbols() {
+	for i, s := range m.allFuncSymbols(nil) {
 		if n := s.Name; i%599 == 0 && s.Func && !strings.ContainsAny(n, ".$") && !seen[n] {
 			seen[n] = true
 			places = append(places, n)

@@ -66,6 +66,9 @@ func (l *modules) resolve(place *probe.Place) ([]found, error) {
 			}
 			continue
 		}
+		if err := l.interrupted(); err != nil {
+			return nil, err
+		}
 		var bad *openError
 		switch {
 		case errors.As(err, &bad):
