@@ -1,6 +1,7 @@
 package sys
 
 import (
+	"encoding/binary"
 	"time"
 	"unsafe"
 
@@ -95,6 +96,20 @@ const (
 	frameStack   = frameContext + 16
 	frameInfo    = frameContext + 304
 )
+
+// SavedSegments is how far the word with the segment registers is behind the stack pointer in struct sigcontext, which
+// frames of signal handlers have (arch/x86/include/uapi/asm/sigcontext.h).
+const SavedSegments = 24
+
+// InterruptedSP returns the stack pointer that a signal frame has, if the word at an offset of a stack is that of its
+// segment registers: those of 64-bit programs are always the same.
+func InterruptedSP(stack []byte, at int) (sp uint64, ok bool) {
+	const userSegments = 0x2b<<48 | 0x33 // ss, fs, gs, cs
+	if binary.LittleEndian.Uint64(stack[at:]) != userSegments {
+		return 0, false
+	}
+	return binary.LittleEndian.Uint64(stack[at-SavedSegments:]), true
+}
 
 // SetClock does what rdtsc at the pc would do.
 func (r *Regs) SetClock(tsc uint64) {

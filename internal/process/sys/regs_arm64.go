@@ -37,6 +37,9 @@ const SyscallLen = 4
 // The rest is never called: package process refuses to attach to or start a process on this
 // processor.
 
+// SavedSegments is written for x86-64 only.
+const SavedSegments = 24
+
 func unwritten() { panic("BUG: process: in-process tracing on arm64") }
 
 // ThreadPointer and what follows are written for x86-64 only.
@@ -51,5 +54,6 @@ func (r *Regs) SetClock(uint64)                   { unwritten() }
 func (r *Regs) EntersHandler(unix.Signal) bool    { unwritten(); return false }
 func (r *Regs) EndsHandler(uint64) bool           { unwritten(); return false }
 func (r *Regs) AlternateStack() uint64            { unwritten(); return 0 }
+func InterruptedSP([]byte, int) (uint64, bool)    { unwritten(); return 0, false }
 func GetXSave(int) ([]byte, error)                { unwritten(); return nil, nil }
 func SetXSave(int, []byte) error                  { unwritten(); return nil }
