@@ -417,3 +417,40 @@ func FuzzStream(f *testing.F) {
 		}
 	})
 }
+
+// FuzzInfo: what a trace says of itself can be anything. What is read can be joined with others, and is the same then.
+func FuzzInfo(f *testing.F) {
+	m := makeTrace(f, 1, 40)
+	info, err := os.ReadFile(filepath.Join(m.dir, OwnDirectory, InfoFile))
+	if err != nil {
+		f.Fatal(err)
+	}
+	f.Add(info, []byte(`{"outcome":"exited","events":40,"lost":1,"sites":[{"place":"a","recorded":5}]}`))
+	f.Add(bytes.Replace(info, []byte(`"version"`), []byte(`"large":["process"],"joined":[{"host":"a","ids":-1,"cpus":1e9}],"version"`), 1), []byte(`{`))
+	f.Fuzz(func(t *testing.T, info, summary []byte) {
+		m.write(t, OwnDirectory+"/"+InfoFile, info)
+		m.write(t, OwnDirectory+"/"+SummaryFile, summary)
+		tr, err := Open(m.dir)
+		if err != nil {
+			return
+		}
+		defer tr.Close()
+		out := filepath.Join(t.TempDir(), "joined")
+		n, err := Join(out, []Part{{Trace: tr, Time: func(t int64) int64 { return t }}}, tr.Info, nil)
+		if err != nil {
+			return
+		}
+		again, err := Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer again.Close()
+		it := again.Events(Query{})
+		for err == nil {
+			_, err = it.Next()
+		}
+		if !errors.Is(err, io.EOF) || it.Read() != n || len(it.Damage())+len(again.Damage) > 0 {
+			t.Fatalf("%d events of %d: %v, damage %q %q", it.Read(), n, err, it.Damage(), again.Damage)
+		}
+	})
+}
