@@ -91,6 +91,35 @@ func TestNesting(t *testing.T) {
 	}
 }
 
+// TestAwaitQueued: the stop of a thread that is awaited may be in the queue already, and its signal left with the kernel, which
+// reports it again. It is taken once: an entry that stayed would be taken for a later stop of the thread, while it runs.
+func TestAwaitQueued(t *testing.T) {
+	f := launchFree(t, build(t, "nested"), "setitimer", "returns", "64")
+	f.out.wait(t, "ready")
+	p := attach(t, f.cmd.Process.Pid, Config{})
+	for range 50 {
+		if err := p.do(func() error {
+			k := p.threads.Get(p.pid)
+			for start := time.Now(); !p.waits.hasReport(k); p.waits.collect() {
+				if time.Since(start) > testPatience {
+					return fmt.Errorf("the thread does not stop")
+				}
+			}
+			ws, err := p.waits.await(k)
+			if err != nil {
+				return err
+			}
+			if p.waits.hasReport(k) || k.queued {
+				return fmt.Errorf("the report %#x is still in the queue", ws)
+			}
+			p.driver.handleStop(k.TID, ws)
+			return nil
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // sigRTMin is libc's.
 const sigRTMin = unix.Signal(34)
 

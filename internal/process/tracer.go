@@ -185,8 +185,7 @@ const spin = 30 * time.Microsecond
 // nap is the longest sleep while a thread is awaited; then /proc is looked at.
 const nap = 20 * time.Millisecond
 
-// await takes the next state change of t. Others that come are queued. It must
-// not be called with a status of t in the queue. ErrThreadGone: t has died.
+// await takes the next state change of t, which may be in the queue. Others that come are queued. ErrThreadGone: t has died.
 func (p *waiter) await(t *task) (unix.WaitStatus, error) {
 	return p.awaitUnless(t, func(byte) bool { return false })
 }
@@ -195,6 +194,14 @@ func (p *waiter) await(t *task) (unix.WaitStatus, error) {
 // again, with the state of the thread (proc(5)).
 func (p *waiter) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStatus, error) {
 	for {
+		// The queue first: a signal that is left with the kernel (see take) is reported again, and its entry in the queue
+		// would later be taken for the stop of a thread that runs.
+		if ws, ok := p.fromQueue(t); ok {
+			if sys.Ends(ws) {
+				return ws, sys.ErrThreadGone
+			}
+			return ws, nil
+		}
 		for start := time.Now(); ; {
 			got, ws := sys.PeekWait(t.TID)
 			if got == 0 {
@@ -213,13 +220,8 @@ func (p *waiter) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStat
 		}
 		// A dying leader reports only after all other threads were reaped.
 		p.collect()
-		if i := slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == t.TID }); i >= 0 {
-			ws := p.queue[i].ws
-			if sys.Ends(ws) {
-				return ws, sys.ErrThreadGone
-			}
-			p.remove(i)
-			return ws, nil
+		if p.hasReport(t) {
+			continue
 		}
 		s := sys.ThreadState(t.TID)
 		if s == 0 || s == 'Z' || s == 'X' {
@@ -231,6 +233,25 @@ func (p *waiter) awaitUnless(t *task, late func(state byte) bool) (unix.WaitStat
 		p.sleep(nap)
 	}
 }
+
+// fromQueue takes a report of t out of the queue, except that of its end, which stays.
+func (p *waiter) fromQueue(t *task) (ws unix.WaitStatus, ok bool) {
+	i := p.reportOf(t)
+	if i < 0 {
+		return 0, false
+	}
+	if ws = p.queue[i].ws; !sys.Ends(ws) {
+		p.remove(i)
+	}
+	return ws, true
+}
+
+// reportOf is the index of t's first report in the queue, or negative.
+func (p *waiter) reportOf(t *task) int {
+	return slices.IndexFunc(p.queue, func(w waited) bool { return w.tid == t.TID })
+}
+
+func (p *waiter) hasReport(t *task) bool { return p.reportOf(t) >= 0 }
 
 // sleep waits until a thread has a state change, but not for ever: one that goes to
 // uninterruptible sleep reports nothing.
