@@ -64,3 +64,15 @@ func FuzzParse(f *testing.F) {
 		}
 	})
 }
+
+// TestGoArguments: brackets behind a name of Go are type arguments, others belong to a pattern.
+func TestGoArguments(t *testing.T) {
+	for name, want := range map[string]bool{
+		"main.F[int]": true, "main.F[int,string]": true, "main.(*T[int]).f": true, "main.F[*main.S]": true,
+		"main.F": false, "handle[12]": false, "main.F[]": false, "ns::f[ab]": false, "main.F[int]x": false, "main.F[a-z]": false, "main.F[int]*": false,
+	} {
+		if got := hasGoArguments(name); got != want {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+}

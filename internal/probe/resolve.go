@@ -4,9 +4,9 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -106,16 +106,26 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 }
 
 // NamesOne reports whether a pattern is the name of one function: main.F[int] in Go, whose brackets are those of a pattern too.
-func (p *Place) NamesOne() bool { return goArguments.MatchString(p.Func) }
+func (p *Place) NamesOne() bool { return hasGoArguments(p.Func) }
 
 // maybeName reports whether a pattern may also be the name of one function: f<int (*)(char *)>, f(char *), operator* in C++,
 // main.(*T).f, main.f[go.shape.int] in Go. Then the name counts.
 func (p *Place) maybeName() bool {
-	return p.Glob() && (strings.ContainsAny(p.Func, "<(") || strings.Contains(p.Func, "operator") || strings.Contains(p.Func, "[go.shape.") || goArguments.MatchString(p.Func))
+	return p.Glob() && (strings.ContainsAny(p.Func, "<(") || strings.Contains(p.Func, "operator") || strings.Contains(p.Func, "[go.shape.") || hasGoArguments(p.Func))
 }
 
-// goArguments are the type arguments of a function or type in Go: main.F[int], main.(*T[...]).f.
-var goArguments = regexp.MustCompile(`\w\.[\w(*).]*\[[\w.,* ]+\](\)\.\w+)?$`)
+// hasGoArguments reports whether a name ends with the type arguments of a function or type in Go: main.F[int], main.(*T[int]).f.
+func hasGoArguments(name string) bool {
+	first, last := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']')
+	if first < 0 || last < first+2 || !strings.Contains(name[:first], ".") || strings.Contains(name, "::") {
+		return false
+	}
+	other := func(r rune) bool {
+		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.,* ()", r)
+	}
+	rest := name[last+1:]
+	return strings.IndexFunc(name[:first]+name[first+1:last], other) < 0 && (rest == "" || strings.HasPrefix(rest, ").") && strings.IndexFunc(rest, other) < 0)
+}
 
 // ResolveAddress returns the site of an address in the module.
 func ResolveAddress(m Module, vaddr uint64) (Site, error) { return at(m, vaddr) }
