@@ -14,8 +14,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctf"
 )
 
-// TestSoak: a recording at full rate with rotation keeps its number of parts, descriptors and memory; no event is lost, each thread's calls
-// are without gaps from the first part that is kept to the last event. JALON_SOAK=10m: for that time (make soak).
+// TestSoak: a recording at full rate with rotation keeps its number of parts, descriptors and memory; no event is lost: each thread's calls
+// are there once, without gaps, from the begin of the first part that is kept to the last one. JALON_SOAK=10m: for that time (make soak).
 func TestSoak(t *testing.T) {
 	least := time.Duration(0)
 	if text := os.Getenv("JALON_SOAK"); text != "" {
@@ -72,8 +72,12 @@ func TestSoak(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer tr.Close()
-	var seen [3]uint64
-	events, cut := 0, firstOfAll(t, tr)
+	var seen, first [3]uint64
+	var have [3]map[uint64]bool
+	for i := range have {
+		have[i], first[i] = map[uint64]bool{}, calls[i]
+	}
+	events, cut := 0, beganAt(t, parts(t, dir)[0], x.Pid())
 	it := tr.Events(ctf.Query{})
 	for {
 		ev, err := it.Next()
@@ -84,11 +88,22 @@ func TestSoak(t *testing.T) {
 			t.Fatal(err)
 		}
 		thread, n := word(ev.Value(0).Data), word(ev.Value(1).Data)
-		if thread > 2 || ev.TimeNS > cut && seen[thread] != 0 && n != seen[thread]+1 {
-			t.Fatalf("thread %d has call %d behind %d", thread, n, seen[thread])
+		if thread > 2 || have[thread][n] {
+			t.Fatalf("thread %d has call %d twice", thread, n)
 		}
-		seen[thread] = n
+		have[thread][n] = true
+		seen[thread] = max(seen[thread], n)
+		if ev.TimeNS > cut { // older ones can be in a part that was removed
+			first[thread] = min(first[thread], n)
+		}
 		events++
+	}
+	for thread := range have {
+		for n := first[thread]; n < seen[thread]; n++ {
+			if !have[thread][n] {
+				t.Fatalf("thread %d has no call %d between %d and %d", thread, n, first[thread], seen[thread])
+			}
+		}
 	}
 	if seen != calls || tr.Lost() > 0 || len(tr.Damage)+len(it.Damage()) > 0 {
 		t.Errorf("the last calls are %d, want %d; %d lost; damage %q %q", seen, calls, tr.Lost(), tr.Damage, it.Damage())
@@ -96,27 +111,26 @@ func TestSoak(t *testing.T) {
 	t.Logf("%v, %d parts, %d calls, %d events in the parts that are kept", time.Since(began).Round(time.Second), checked, calls[0]+calls[1]+calls[2], events)
 }
 
-// firstOfAll is the time from which on the first part that is kept has the events of all CPUs: those before can be in a part that was
-// removed, for each CPU up to another time.
-func firstOfAll(t *testing.T, tr *ctf.Trace) (cut int64) {
+// beganAt is when a part began: the names of the threads are written again then.
+func beganAt(t *testing.T, part string, pid int) int64 {
 	t.Helper()
-	first := map[int]int64{}
-	for it := tr.Events(ctf.Query{}); ; {
-		ev, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := first[ev.CPU]; !ok {
-			first[ev.CPU] = ev.TimeNS
+	tr, err := ctf.Open(part)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	began := int64(0)
+	for _, names := range tr.State.Threads() {
+		for _, x := range names {
+			if x.Pid == pid && (began == 0 || x.Since < began) {
+				began = x.Since
+			}
 		}
 	}
-	for _, at := range first {
-		cut = max(cut, at)
+	if began == 0 {
+		t.Fatalf("%s has no thread of %d", part, pid)
 	}
-	return cut
+	return began
 }
 
 // residentKB is the memory of a process.
