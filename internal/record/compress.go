@@ -10,11 +10,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctf"
 )
 
-// compressor compresses the packets of chunks that are complete, one chunk after another.
+// compressor compresses the packets of chunks that are complete, one chunk after another. A chunk can be removed meanwhile: whatever makes,
+// renames or removes its files holds mu, and does so only while the chunk is to be compressed.
 type compressor struct {
 	opt  *Options
 	mu   sync.Mutex
-	gone map[string]bool
+	todo map[string]bool // chunks that wait, or are being compressed
 	work chan chunkOf
 	done chan struct{}
 }
@@ -24,12 +25,17 @@ type chunkOf struct {
 	name string
 }
 
+// errRemoved: the chunk was removed.
+var errRemoved = errors.New("the chunk was removed")
+
 func newCompressor(opt *Options) *compressor {
-	c := &compressor{opt: opt, gone: map[string]bool{}, work: make(chan chunkOf, 1024), done: make(chan struct{})}
+	c := &compressor{opt: opt, todo: map[string]bool{}, work: make(chan chunkOf, 1024), done: make(chan struct{})}
 	go func() {
 		defer close(c.done)
 		for x := range c.work {
-			if err := c.chunk(x); err != nil && !c.isGone(x.name) && opt.Warn != nil {
+			err := c.chunk(x)
+			removed := c.changing(x.name, func() error { delete(c.todo, x.name); return nil }) != nil
+			if err != nil && !removed && opt.Warn != nil {
 				opt.Warn(fmt.Sprintf("%s stays as it is: %v", filepath.Join(opt.Dir, x.name), err))
 			}
 		}
@@ -39,23 +45,31 @@ func newCompressor(opt *Options) *compressor {
 
 // add compresses a chunk later, unless too many wait.
 func (c *compressor) add(root *os.Root, name string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	select {
 	case c.work <- chunkOf{root, name}:
+		c.todo[name] = true
 	default:
 	}
 }
 
-// forget leaves out a chunk that is removed.
-func (c *compressor) forget(name string) {
+// remove removes a chunk.
+func (c *compressor) remove(root *os.Root, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.gone[name] = true
+	delete(c.todo, name)
+	return root.RemoveAll(name)
 }
 
-func (c *compressor) isGone(name string) bool {
+// changing changes a chunk, unless it was removed.
+func (c *compressor) changing(name string, do func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.gone[name]
+	if !c.todo[name] {
+		return errRemoved
+	}
+	return do()
 }
 
 func (c *compressor) finish() {
@@ -83,30 +97,38 @@ func (c *compressor) chunk(x chunkOf) error {
 		if !e.Type().IsRegular() || e.Name() == ctf.MetadataFile {
 			continue
 		}
-		if err := squeeze(dir, e.Name()); err != nil {
+		if err := c.squeeze(x.name, dir, e.Name()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func squeeze(dir *os.Root, name string) error {
+// squeeze compresses a file of a chunk.
+func (c *compressor) squeeze(chunk string, dir *os.Root, name string) error {
 	in, err := dir.Open(name)
 	if err != nil {
 		return err
 	}
 	defer in.Close()
 	to := ctf.OwnDirectory + "/." + name + ".new"
-	out, err := dir.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+	var out *os.File
+	err = c.changing(chunk, func() (err error) {
+		out, err = dir.OpenFile(to, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o600)
+		return err
+	})
 	if err != nil {
 		return err
 	}
-	if err = errors.Join(ctf.Compress(out, in), out.Close()); err == nil {
-		err = dir.Rename(to, ctf.OwnDirectory+"/"+name+ctf.CompressedSuffix)
-	}
-	if err != nil {
-		_ = dir.Remove(to)
-		return err
-	}
-	return dir.Remove(name)
+	err = errors.Join(ctf.Compress(out, in), out.Close())
+	return c.changing(chunk, func() error {
+		if err == nil {
+			err = dir.Rename(to, ctf.OwnDirectory+"/"+name+ctf.CompressedSuffix)
+		}
+		if err != nil {
+			_ = dir.Remove(to)
+			return err
+		}
+		return dir.Remove(name)
+	})
 }

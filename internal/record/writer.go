@@ -336,7 +336,7 @@ func (w *writer) removeOldest() error {
 	w.old = w.old[1:]
 	w.removed++
 	if w.squeeze != nil {
-		w.squeeze.forget(name)
+		return w.squeeze.remove(w.root, name)
 	}
 	return w.root.RemoveAll(name)
 }
