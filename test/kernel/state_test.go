@@ -60,7 +60,7 @@ func TestStateUnderForks(t *testing.T) {
 	if full {
 		enough = 1000
 	}
-	prog := compile(t, "gcc", "forks.c", "-O1")
+	prog := compile(t, "gcc", "manyforks.c", "-O1")
 	cmd := exec.Command(prog)
 	in, w, err := os.Pipe()
 	if err != nil {
