@@ -17,6 +17,7 @@ type Diagnostic struct {
 	Line, Column int    // of Offset, from 1; the column counts bytes. 0 without a Text
 	Message      string
 	Hint         string // what to do about it; may be ""
+	Missing      string // the function that does not exist; "" for other errors
 
 	rendered string
 }
@@ -102,7 +103,7 @@ func diagnostics(err error) Diagnostics {
 }
 
 func diagnostic(d *lang.Diagnostic) *Diagnostic {
-	out := &Diagnostic{Source: d.Source, Text: d.Text, Message: d.Msg, Hint: d.Hint, rendered: d.Error()}
+	out := &Diagnostic{Source: d.Source, Text: d.Text, Message: d.Msg, Hint: d.Hint, Missing: d.Missing, rendered: d.Error()}
 	if d.Text != "" {
 		out.Offset = min(max(d.Span.Lo, 0), len(d.Text))
 		out.End = min(max(d.Span.Hi, out.Offset), len(d.Text))

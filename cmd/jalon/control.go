@@ -1,18 +1,18 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"strconv"
 	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/format"
 )
 
 // controlCmd connects to a running `jalon trace --control PATH`.
@@ -109,7 +109,9 @@ func (c *controlCmd) request() (request, error) {
 }
 
 func (c *controlCmd) send(q request) (*reply, error) {
-	conn, err := net.Dial("unix", c.Socket)
+	client := requestClient{socket: c.Socket, what: "trace", patience: controlTimeout, maxReply: maxReply}
+	a := &reply{}
+	err := client.ask(q, a)
 	switch {
 	case errors.Is(err, unix.ENOENT):
 		return nil, fmt.Errorf("there is no socket %s: start jalon trace with --control %s", c.Socket, c.Socket)
@@ -119,24 +121,6 @@ func (c *controlCmd) send(q request) (*reply, error) {
 		return nil, fmt.Errorf("%s belongs to another user", c.Socket)
 	case err != nil:
 		return nil, err
-	}
-	defer func() { _ = conn.Close() }()
-	if err := conn.SetDeadline(time.Now().Add(controlTimeout)); err != nil {
-		return nil, err
-	}
-	if err := json.NewEncoder(conn).Encode(q); err != nil {
-		return nil, fmt.Errorf("sending the request to %s: %w", c.Socket, err)
-	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxReply)).ReadBytes('\n')
-	if len(line) == maxReply {
-		return nil, fmt.Errorf("the reply of %s is longer than %d MiB: it is not from jalon trace", c.Socket, maxReply>>20)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("no reply from %s: the trace has ended", c.Socket)
-	}
-	a := &reply{}
-	if err := json.Unmarshal(line, a); err != nil {
-		return nil, fmt.Errorf("cannot parse the reply of %s: %w", c.Socket, err)
 	}
 	return a, nil
 }
@@ -164,26 +148,5 @@ func statusTable(sites []siteReply) string {
 		}
 		rows = append(rows, append(row, cost))
 	}
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		for i, cell := range row {
-			gap := strings.Repeat(" ", width[i]-len(cell))
-			switch {
-			case i == 0:
-				b.WriteString(gap + cell)
-			case i <= 2:
-				b.WriteString("  " + cell + gap)
-			default:
-				b.WriteString("  " + gap + cell)
-			}
-		}
-		b.WriteByte('\n')
-	}
-	return b.String()
+	return string(format.Table(rows, func(column int) bool { return column == 0 || column > 2 }))
 }

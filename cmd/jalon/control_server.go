@@ -1,22 +1,19 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"net"
-	"time"
 
 	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
-// controller handles requests on the socket of a running trace.
+// controller handles the requests to a running trace.
 type controller struct {
-	listener *net.UnixListener
-	trace    *jalon.Trace
+	requestServer
+	trace *jalon.Trace
 }
 
 // listen creates the socket of --control.
@@ -25,43 +22,14 @@ func listen(path string) (*controller, error) {
 	if err != nil {
 		return nil, fmt.Errorf("--control %s: %w", path, err)
 	}
-	return &controller{listener: l}, nil
+	return &controller{requestServer: requestServer{listener: l, patience: controlTimeout}}, nil
 }
 
-// serve handles requests until close.
-func (c *controller) serve(t *jalon.Trace) {
+// start handles requests until close.
+func (c *controller) start(t *jalon.Trace) {
 	c.trace = t
-	go func() {
-		for {
-			conn, err := c.listener.AcceptUnix()
-			if err != nil {
-				return
-			}
-			go c.talk(conn)
-		}
-	}()
-}
-
-func (c *controller) close() {
-	if c != nil {
-		_ = c.listener.Close() // which removes the socket
-	}
-}
-
-// maxRequest bounds a line of a client.
-const maxRequest = 1 << 16
-
-// talk handles the requests of one client.
-func (c *controller) talk(conn *net.UnixConn) {
-	defer func() { _ = conn.Close() }()
-	lines := bufio.NewScanner(conn)
-	lines.Buffer(make([]byte, maxRequest), maxRequest)
-	for {
-		_ = conn.SetDeadline(time.Now().Add(controlTimeout))
-		if !lines.Scan() || json.NewEncoder(conn).Encode(c.reply(lines.Bytes())) != nil {
-			return
-		}
-	}
+	c.handle = func(line []byte) any { return c.reply(line) }
+	go c.serve()
 }
 
 // add arms one more tracepoint and returns its number.

@@ -98,12 +98,7 @@ func kernelEvent(text string) string {
 	if !two || !eventName.MatchString(subsystem) || !eventName.MatchString(event) {
 		return ""
 	}
-	for _, root := range tracefsRoots {
-		if _, err := os.Stat(filepath.Join(root, "events", subsystem, event, "id")); err == nil {
-			return strings.TrimSpace("tracepoint:" + place + " " + rest)
-		}
-	}
-	if subsystem == "syscalls" || subsystem == "sched" { // where tracefs cannot be read
+	if len(events(subsystem, event)) > 0 || subsystem == "syscalls" || subsystem == "sched" { // these two also where tracefs cannot be read
 		return strings.TrimSpace("tracepoint:" + place + " " + rest)
 	}
 	return ""

@@ -101,7 +101,9 @@ func (c *recordCmd) Run() error {
 	if err != nil && flight {
 		t.warn(fmt.Sprintf("jalon snapshot will not find this recording: %v; SIGUSR1 takes a snapshot", err))
 	}
-	defer server.close()
+	if server != nil {
+		defer server.close()
+	}
 	trace, err := jalon.Start(end.ctx, t.target(), opt)
 	t.progress.wipe()
 	if err != nil {
@@ -110,7 +112,7 @@ func (c *recordCmd) Run() error {
 	}
 	boundMemory()
 	if server != nil {
-		server.serve(trace, rec, c.program, c.Pid, flight)
+		server.start(trace, rec, c.program, c.Pid, flight)
 	}
 	defer c.requests(t, trace, rec, asked, flight, triggers)()
 	return c.follow(t, trace, rec)

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -16,6 +15,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
@@ -26,8 +26,7 @@ type snapshotCmd struct {
 	JSON bool   `help:"Print the reply as JSON"`
 }
 
-// Each running jalon record listens on a socket in the directory for that (openfile.RuntimeDirectory), record-PID.sock. A request and
-// its reply are one line of JSON each.
+// Each running jalon record listens on a socket in the directory for that (openfile.RuntimeDirectory), record-PID.sock.
 
 // recordRequest is a request to a running recording.
 type recordRequest struct {
@@ -183,54 +182,20 @@ func recordTable(list []*recordReply) string {
 		}
 		rows = append(rows, []string{r.Dir, process, program, strconv.Itoa(r.Jalon), kind, strconv.FormatUint(r.Events, 10)})
 	}
-	width := make([]int, len(rows[0]))
-	for _, row := range rows {
-		for i, cell := range row {
-			width[i] = max(width[i], len(cell))
-		}
-	}
-	var b strings.Builder
-	for _, row := range rows {
-		line := ""
-		for i, cell := range row {
-			line += cell + strings.Repeat(" ", width[i]-len(cell)+2)
-		}
-		b.WriteString(strings.TrimRight(line, " ") + "\n")
-	}
-	return b.String()
+	return string(format.Table(rows, func(int) bool { return false }))
 }
 
 // askRecording sends a request to the recording that listens on a socket.
 func askRecording(socket string, q recordRequest, patience time.Duration) (*recordReply, error) {
-	conn, err := net.DialTimeout("unix", socket, patience)
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = conn.Close() }()
-	if err := samePeer(conn.(*net.UnixConn)); err != nil {
-		return nil, fmt.Errorf("%s: %w", socket, err)
-	}
-	if err := conn.SetDeadline(time.Now().Add(patience)); err != nil {
-		return nil, err
-	}
-	if err := json.NewEncoder(conn).Encode(q); err != nil {
-		return nil, fmt.Errorf("sending the request to %s: %w", socket, err)
-	}
-	line, err := bufio.NewReader(io.LimitReader(conn, maxRequest)).ReadBytes('\n')
-	if errors.Is(err, os.ErrDeadlineExceeded) {
-		return nil, fmt.Errorf("no reply from %s in %v", socket, patience)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("no reply from %s: the recording has ended", socket)
-	}
+	c := requestClient{socket: socket, what: "recording", patience: patience, maxReply: maxRequest, admit: samePeer}
 	a := &recordReply{socket: socket}
-	if err := json.Unmarshal(line, a); err != nil {
-		return nil, fmt.Errorf("cannot parse the reply of %s: %w", socket, err)
+	if err := c.ask(q, a); err != nil {
+		return nil, err
 	}
 	return a, nil
 }
 
-// samePeer checks who is at the other end.
+// samePeer checks that the process at the other end is of the same user.
 func samePeer(conn *net.UnixConn) error {
 	raw, err := conn.SyscallConn()
 	if err != nil {

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"encoding/json"
 	"errors"
@@ -18,10 +17,10 @@ import (
 
 // recordServer handles the requests of jalon snapshot.
 type recordServer struct {
-	listener *net.UnixListener
-	rec      *jalon.Recording
-	trace    *jalon.Trace
-	about    recordReply
+	requestServer
+	rec   *jalon.Recording
+	trace *jalon.Trace
+	about recordReply
 }
 
 // mostSockets bounds the names that are tried: processes of other pid namespaces can have the same number.
@@ -40,7 +39,7 @@ func listenForSnapshots() (*recordServer, error) {
 		}
 		var l *net.UnixListener
 		if l, err = openfile.ListenUnix(filepath.Join(dir, name+".sock")); err == nil {
-			return &recordServer{listener: l}, nil
+			return &recordServer{requestServer: requestServer{listener: l, patience: 2 * snapshotTimeout, admit: samePeer}}, nil
 		}
 		if !errors.Is(err, openfile.ErrInUse) {
 			break
@@ -49,8 +48,8 @@ func listenForSnapshots() (*recordServer, error) {
 	return nil, err
 }
 
-// serve handles requests until close.
-func (s *recordServer) serve(trace *jalon.Trace, rec *jalon.Recording, program []string, pid int, flight bool) {
+// start handles requests until close.
+func (s *recordServer) start(trace *jalon.Trace, rec *jalon.Recording, program []string, pid int, flight bool) {
 	dir, err := filepath.Abs(rec.Dir())
 	if err != nil {
 		dir = rec.Dir()
@@ -66,37 +65,8 @@ func (s *recordServer) serve(trace *jalon.Trace, rec *jalon.Recording, program [
 	case pid != 0:
 		s.about.Program = image.ProgramFile(pid)
 	}
-	go func() {
-		for {
-			conn, err := s.listener.AcceptUnix()
-			if err != nil {
-				return
-			}
-			go s.talk(conn)
-		}
-	}()
-}
-
-func (s *recordServer) close() {
-	if s != nil {
-		_ = s.listener.Close() // which removes the socket
-	}
-}
-
-// talk handles the requests of one client.
-func (s *recordServer) talk(conn *net.UnixConn) {
-	defer func() { _ = conn.Close() }()
-	if samePeer(conn) != nil {
-		return
-	}
-	lines := bufio.NewScanner(conn)
-	lines.Buffer(make([]byte, maxRequest), maxRequest)
-	for {
-		_ = conn.SetDeadline(time.Now().Add(2 * snapshotTimeout))
-		if !lines.Scan() || json.NewEncoder(conn).Encode(s.reply(lines.Bytes())) != nil {
-			return
-		}
-	}
+	s.handle = func(line []byte) any { return s.reply(line) }
+	go s.serve()
 }
 
 func (s *recordServer) reply(line []byte) *recordReply {

@@ -1,22 +1,15 @@
 package main
 
 import (
-	"bufio"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
-	"strconv"
-	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon"
-	"github.com/jalon-trace/jalon/internal/bounded"
-	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
 // started is the start time of jalon, for the time from start to armed.
@@ -161,7 +154,7 @@ func (c *traceCmd) armed(end *ending) func(*jalon.Trace) {
 func (c *traceCmd) follow(t *jalon.Trace, end *ending, ctl *controller, out io.Writer) error {
 	defer func() { _ = t.Close() }()
 	if ctl != nil {
-		ctl.serve(t)
+		ctl.start(t)
 	}
 	if c.wanted != nil {
 		defer c.snapshots(t)()
@@ -238,241 +231,4 @@ func (c *traceCmd) target() jalon.Target {
 		return jalon.Attach(c.Pid)
 	}
 	return jalon.System()
-}
-
-// clocks are the values of --clock.
-var clocks = map[string]jalon.Clock{"tsc": jalon.TSC, "coarse": jalon.Coarse, "none": jalon.NoClock}
-
-func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
-	buffer, err := parseSize(c.Buffer)
-	if err != nil {
-		return jalon.Options{}, fmt.Errorf("--buffer: %w", err)
-	}
-	stack, err := parseStack(c.Stack)
-	if err != nil {
-		return jalon.Options{}, fmt.Errorf("--stack: %w", err)
-	}
-	wait, overwrite, err := parseOnFull(c.OnFull)
-	if err != nil {
-		return jalon.Options{}, err
-	}
-	c.Overwrite = c.Overwrite || overwrite
-	opt := jalon.Options{
-		Wait:        wait,
-		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: stack.frames, StackLimit: stack.bytes, FramePointers: stack.pointers,
-		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
-		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
-		InProcess: c.Engine == "process" || c.Overwrite, Overwrite: c.Overwrite, Clock: clocks[c.Clock],
-		Debug: jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
-	}
-	if c.Cgroup != "" {
-		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
-			return jalon.Options{}, err
-		}
-	}
-	if c.Verbose {
-		opt.Log = func(m string) { fmt.Fprintln(stderr, "jalon:", m) }
-	}
-	show := func(place, text string) { fmt.Fprintf(stderr, "%s\n%s\n", place, text) }
-	if c.DumpIR {
-		opt.Debug.IR = show
-	}
-	if c.DumpCode {
-		opt.Debug.Code = show
-	}
-	return opt, nil
-}
-
-// defaultWait is how long a hit waits for room with --on-full wait.
-const defaultWait = time.Second
-
-// parseOnFull parses --on-full.
-func parseOnFull(text string) (wait time.Duration, overwrite bool, err error) {
-	what, limit, timed := strings.Cut(text, ":")
-	switch {
-	case what == "drop" && !timed:
-		return 0, false, nil
-	case what == "overwrite" && !timed:
-		return 0, true, nil
-	case what == "wait" && !timed:
-		return defaultWait, false, nil
-	case what == "wait":
-		if wait, err = time.ParseDuration(limit); err == nil && wait > 0 {
-			return wait, false, nil
-		}
-	}
-	return 0, false, usageError(fmt.Sprintf("--on-full %s: it is drop, overwrite, wait, or wait:TIME (wait:5s)", text))
-}
-
-// open returns the writer for the events.
-func (c *traceCmd) open() (io.Writer, func() error, error) {
-	if c.Output == "" || c.Output == "-" {
-		w := bounded.Reopen(os.Stdout)
-		if len(c.program) > 0 { // which may write to the same pipe
-			return bounded.WholeLines(w), func() error { return nil }, nil
-		}
-		return w, func() error { return nil }, nil
-	}
-	f, err := openfile.Create(c.Output)
-	if err != nil {
-		return nil, nil, err
-	}
-	if w := bounded.Reopen(f); w != f {
-		_ = f.Close()
-		f = w
-	}
-	return f, f.Close, nil
-}
-
-func (c *traceCmd) output(w io.Writer) (jalon.Output, error) {
-	times := map[string]jalon.TimeStyle{"wall": jalon.WallTime, "start": jalon.SinceStart, "mono": jalon.Monotonic}
-	return jalon.Format(c.Format, w, jalon.TextOptions{
-		Time: times[c.Time], Nanoseconds: c.Nanos, Elements: c.Elements,
-		Colour: coloured(c.Colour, c.Output == "" && isTerminal(os.Stdout)),
-	})
-}
-
-func (c *traceCmd) warn(msg string) {
-	if !c.Quiet {
-		c.progress.wipe()
-		fmt.Fprintln(stderr, "jalon: "+strings.TrimPrefix(msg, "warning: "))
-	}
-}
-
-// finish prints the summary and returns how the program ended.
-func (c *traceCmd) finish(res *jalon.Result) error {
-	if c.Format == "none" {
-		res.Printed = 0
-	}
-	c.progress.wipe()
-	if c.Top > 0 {
-		res.Printed = min(res.Printed, uint64(c.Top))
-		c.warnSlowest(res)
-	}
-	w := bufio.NewWriter(stderr)
-	switch {
-	case c.JSONSum:
-		_ = json.NewEncoder(w).Encode(shortSummary(res))
-	case !c.Quiet:
-		fmt.Fprint(w, res.Text())
-	}
-	if err := w.Flush(); err != nil {
-		return err
-	}
-	c.hintsAfter(res)
-	return statusError(res)
-}
-
-// shortSummary returns the content of --summary-json.
-func shortSummary(res *jalon.Result) map[string]any {
-	m := map[string]any{
-		"armed_ms":       float64(res.ToArmed.Microseconds()) / 1000,
-		"pause_us":       float64(res.Pause.Nanoseconds()) / 1000,
-		"armed_pause_us": float64(res.PauseToArmed.Nanoseconds()) / 1000, "longest_pause_us": float64(res.LongestPause.Nanoseconds()) / 1000,
-		"sites": res.Armed, "outcome": res.Outcome,
-	}
-	var hits, recorded, computed, no, faults, lost, replaced, missed, unpaired, left uint64
-	for i := range res.Sites {
-		s := &res.Sites[i]
-		hits += s.Hits()
-		recorded += s.Recorded
-		computed += s.Computed
-		no += s.False
-		faults += s.Faults
-		lost += s.Lost
-		replaced += s.Replaced
-		missed += s.Missed
-		unpaired, left = unpaired+s.Unpaired, left+s.Left
-	}
-	m["hits"], m["recorded"], m["false"], m["faults"], m["lost"] = hits, recorded, no, faults, lost
-	if computed > 0 {
-		m["computed"] = computed
-	}
-	if replaced+res.TornParts > 0 {
-		m["replaced"], m["torn_parts"] = replaced, res.TornParts
-	}
-	if res.Waits > 0 {
-		m["waits"] = res.Waits
-	}
-	m["torn"], m["missed"], m["unshown"], m["printed"], m["late"] = res.Torn, missed, res.Unshown, res.Printed, res.Late
-	if unpaired+left > 0 {
-		m["unpaired"], m["left"] = unpaired, left
-	}
-	return m
-}
-
-// statusError makes jalon end with the status of the program that it started.
-func statusError(res *jalon.Result) error {
-	switch {
-	case !res.Ended:
-		return nil
-	case res.Signal != 0:
-		return exitError{128 + int(res.Signal)}
-	case res.ExitCode != 0:
-		return exitError{res.ExitCode}
-	}
-	return nil
-}
-
-// cgroupID returns the kernel's number of a cgroup, which is the inode of its directory.
-func cgroupID(dir string) (uint64, error) {
-	if !strings.HasPrefix(dir, "/") {
-		dir = filepath.Join("/sys/fs/cgroup", dir)
-	}
-	var st unix.Stat_t
-	if err := unix.Stat(dir, &st); err != nil {
-		return 0, fmt.Errorf("--cgroup %s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it after 0::", dir, err)
-	}
-	var fs unix.Statfs_t
-	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
-		return 0, fmt.Errorf("--cgroup %s: not a directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
-	}
-	return st.Ino, nil
-}
-
-// stackForm is a form of --stack: how many frames are followed at the hit, or -1 and how many bytes are copied.
-type stackForm struct {
-	frames, bytes int
-	pointers      bool // of frames, for $ubt
-}
-
-func parseStack(s string) (f stackForm, err error) {
-	form, number, has := strings.Cut(s, ":")
-	if n, err := strconv.Atoi(form); err == nil && !has && n > 0 {
-		return stackForm{frames: -1, bytes: n}, nil // as before there were forms
-	}
-	n := 0
-	if has {
-		if n, err = parseSize(number); err != nil {
-			return f, err
-		}
-	}
-	switch {
-	case form == "copy":
-		return stackForm{frames: -1, bytes: n}, nil
-	case (form == "walk" || form == "fp") && n > maxFrames:
-		return f, fmt.Errorf("%d frames are more than %d", n, maxFrames)
-	case form == "walk":
-		return stackForm{frames: n}, nil
-	case form == "fp":
-		return stackForm{frames: n, bytes: 8 * n, pointers: true}, nil
-	}
-	return f, fmt.Errorf("%q is none of walk[:FRAMES], copy[:BYTES] and fp[:FRAMES]", s)
-}
-
-// maxFrames is the largest number of frames of --stack walk.
-const maxFrames = 1024
-
-func parseSize(s string) (int, error) {
-	unit := 1
-	for suffix, u := range map[string]int{"k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
-		if n, ok := strings.CutSuffix(s, suffix); ok {
-			s, unit = n, u
-		}
-	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n <= 0 || n > 1<<30/unit {
-		return 0, fmt.Errorf("%q is not a size between 1 and 1G", s)
-	}
-	return n * unit, nil
 }

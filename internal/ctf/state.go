@@ -94,7 +94,7 @@ type CPU struct {
 type Interrupt struct {
 	IRQ    int    `json:"irq"`
 	Name   string `json:"name"`             // of the controller
-	Action string `json:"action,omitempty"` // who handles it
+	Action string `json:"action,omitempty"` // the driver that handles it
 }
 
 // Span is the time in which a state was read.
@@ -162,7 +162,7 @@ func (s *Stream) End(now int64, unread uint32) {
 	s.state(stateEnd, now, func(b *builder) { b.u32(unread) })
 }
 
-// Span says when the state was read whose dump this is.
+// Span is the time in which the state of this dump was read.
 func (s *Stream) Span(now int64, x Span) {
 	s.state(stateSpan, now, func(b *builder) {
 		b.u64(uint64(x.Since))

@@ -144,7 +144,7 @@ func eventText(c Class, s *event.Schema) (string, error) {
 
 // eventName is what viewers call the events of a site: the place, but LTTng's names for tracepoints of the kernel.
 func eventName(s *event.Schema) string {
-	if system, name := marker(s); name != "" {
+	if system, name := lttng.Tracepoint(s.Place); name != "" {
 		return lttng.EventName(system, name)
 	}
 	return s.Place
@@ -152,16 +152,8 @@ func eventName(s *event.Schema) string {
 
 // fieldName is what viewers call a field: the expression, but LTTng's names at tracepoints of the kernel.
 func fieldName(s *event.Schema, f *event.Field) string {
-	if system, name := marker(s); name != "" {
+	if system, name := lttng.Tracepoint(s.Place); name != "" {
 		return lttng.FieldName(system, name, f.Name)
 	}
 	return f.Name
-}
-
-// marker is the static tracepoint of the kernel at which a site is; "" if it is none.
-func marker(s *event.Schema) (system, name string) {
-	if rest, ok := strings.CutPrefix(s.Place, "tracepoint:"); ok {
-		system, name, _ = strings.Cut(rest, ":")
-	}
-	return system, name
 }

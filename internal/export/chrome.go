@@ -85,7 +85,7 @@ func chromePlan(s *event.Schema) *plan {
 	seen := map[string]bool{"cpu": true}
 	for i := range s.Fields {
 		f := &s.Fields[i]
-		if isStack(f) || seen[f.Name] {
+		if format.IsStack(f) || seen[f.Name] {
 			continue
 		}
 		seen[f.Name] = true

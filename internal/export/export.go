@@ -71,15 +71,6 @@ func kindsOf(s *event.Schema) (list []format.SimpleKind) {
 	return list
 }
 
-// isStack reports whether a field is a stack or registers, which are no values of an event's arguments.
-func isStack(f *event.Field) bool {
-	switch f.Kind {
-	case event.Stack, event.UserFrames, event.KernelFrames, event.Regs:
-		return true
-	}
-	return false
-}
-
 // eventName is the name of a site's events in viewers.
 func eventName(s *event.Schema) string {
 	if s.Function == "" || strings.Contains(s.Place, s.Function) {

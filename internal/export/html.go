@@ -101,9 +101,7 @@ type pageColumn struct {
 	Name string `json:"name"`
 	Kind string `json:"kind"` // int, uint, pointer, bool, float, text
 
-	field      int          // of the schema
-	part       *format.Part // of that field's record; nil: all of it
-	kind       format.SimpleKind
+	leaf       format.Leaf
 	data, gaps []byte
 	gap        int // row of the last one in gaps
 }
@@ -152,8 +150,8 @@ func (p *page) add(ev *event.Event) error {
 	p.stack = binary.AppendUvarint(p.stack, p.stackOf(p.r.Stack(ev)))
 	read := -1
 	for _, c := range s.Fields {
-		if c.field != read {
-			read, p.field = c.field, ev.Value(c.field)
+		if c.leaf.Index != read {
+			read, p.field = c.leaf.Index, ev.Value(c.leaf.Index)
 		}
 		p.value(c, s.Rows, ev, &p.field)
 	}
@@ -166,18 +164,8 @@ func (p *page) newSite(s *event.Schema) *pageSite {
 		Place: utf8Text([]byte(s.Place)), Function: utf8Text([]byte(s.Function)), File: utf8Text([]byte(s.File)), Line: s.Line,
 		number: uint64(len(p.meta.Sites)), Fields: []*pageColumn{},
 	}
-	column := func(name string, kind format.SimpleKind, field int, part *format.Part) {
-		x.Fields = append(x.Fields, &pageColumn{Name: utf8Text([]byte(name)), Kind: pageKinds[kind], kind: kind, field: field, part: part})
-	}
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		parts := format.PartsOf(f)
-		for n := range parts {
-			column(parts[n].Name, parts[n].Kind, i, &parts[n])
-		}
-		if parts == nil && !isStack(f) {
-			column(f.Name, format.SimpleOf(f), i, nil)
-		}
+	for _, l := range format.LeavesOf(s) {
+		x.Fields = append(x.Fields, &pageColumn{Name: utf8Text([]byte(l.Name)), Kind: pageKinds[l.Kind], leaf: l})
 	}
 	p.meta.Sites = append(p.meta.Sites, x)
 	return x
@@ -185,12 +173,7 @@ func (p *page) newSite(s *event.Schema) *pageSite {
 
 // value adds the value of a field to its column.
 func (p *page) value(c *pageColumn, row int, ev *event.Event, v *event.Value) {
-	var s format.Simple
-	if c.part != nil {
-		s = p.simples.Part(v, c.part)
-	} else {
-		s = p.simples.Value(ev, v, c.kind)
-	}
+	s := p.simples.Leaf(ev, v, &c.leaf)
 	switch s.Kind {
 	case format.SimpleInt:
 		c.data = binary.AppendVarint(c.data, s.Int)

@@ -69,10 +69,9 @@ type tableSite struct {
 }
 
 type tableField struct {
-	index  int
-	part   *format.Part
+	leaf   format.Leaf
 	name   string
-	kind   format.SimpleKind
+	kind   format.SimpleKind // of the column: int, unsigned, float, bool or text
 	column *column
 }
 
@@ -115,28 +114,17 @@ func writeParquet(w io.Writer, r *report.Reader, _ *Options) error {
 // add adds the fields of a schema. Static tracepoints have one for each part of their records.
 func (x *tableSite) add(s *event.Schema) {
 	seen := map[string]bool{}
-	put := func(f tableField) {
-		switch f.kind {
-		case format.SimpleNone:
+	for _, l := range format.LeavesOf(s) {
+		f := tableField{leaf: l, name: utf8Text([]byte(l.Name)), kind: l.Kind}
+		switch l.Kind {
+		case format.SimpleNone, format.SimpleJSON:
 			f.kind = format.SimpleText
 		case format.SimplePointer:
 			f.kind = format.SimpleUint
-		case format.SimpleJSON:
-			f.kind = format.SimpleText
 		}
-		if f.name = utf8Text([]byte(f.name)); !seen[f.name] {
+		if !seen[f.name] {
 			seen[f.name] = true
 			x.fields = append(x.fields, f)
-		}
-	}
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		parts := format.PartsOf(f)
-		for n := range parts {
-			put(tableField{index: i, part: &parts[n], name: parts[n].Name, kind: parts[n].Kind})
-		}
-		if parts == nil && !isStack(f) {
-			put(tableField{index: i, name: f.Name, kind: format.SimpleOf(f)})
 		}
 	}
 }
@@ -188,8 +176,8 @@ func (t *table) event(ev *event.Event) error {
 	read := -1
 	for i := range x.fields {
 		f := &x.fields[i]
-		if f.index != read {
-			read, t.field = f.index, ev.Value(f.index)
+		if f.leaf.Index != read {
+			read, t.field = f.leaf.Index, ev.Value(f.leaf.Index)
 		}
 		t.value(f, ev)
 	}
@@ -210,12 +198,7 @@ func (t *table) text(c *column, s string) {
 }
 
 func (t *table) value(f *tableField, ev *event.Event) {
-	var s format.Simple
-	if f.part != nil {
-		s = t.simples.Part(&t.field, f.part)
-	} else {
-		s = t.simples.Value(ev, &t.field, format.SimpleOf(t.field.Field))
-	}
+	s := t.simples.Leaf(ev, &t.field, &f.leaf)
 	switch s.Kind {
 	case format.SimpleInt:
 		f.column.int(t.rows, s.Int)

@@ -112,7 +112,7 @@ func (p *perfetto) add(ev *event.Event) error {
 	e := p.event[:0]
 	for i, kind := range x.kinds {
 		f := &ev.Schema.Fields[i]
-		if isStack(f) {
+		if format.IsStack(f) {
 			continue
 		}
 		p.field = ev.Value(i)

@@ -54,6 +54,49 @@ func PartsOf(f *event.Field) (list []Part) {
 	return list
 }
 
+// Leaf is a value of an event that has a kind of its own: a field, or a part of the record of a static tracepoint.
+type Leaf struct {
+	Index int    // of the field in the schema
+	Name  string // of the part, or of the field
+	Kind  SimpleKind
+
+	part *Part // nil: all of the field
+}
+
+// LeavesOf are the values of a schema's events that have a kind of their own, those of one field beside each other. Stacks and
+// registers are none.
+func LeavesOf(s *event.Schema) (list []Leaf) {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		parts := PartsOf(f)
+		for n := range parts {
+			list = append(list, Leaf{i, parts[n].Name, parts[n].Kind, &parts[n]})
+		}
+		if parts == nil && !IsStack(f) {
+			list = append(list, Leaf{i, f.Name, SimpleOf(f), nil})
+		}
+	}
+	return list
+}
+
+// IsStack reports whether a field has a stack, or the registers for one.
+func IsStack(f *event.Field) bool {
+	switch f.Kind {
+	case event.Stack, event.UserFrames, event.KernelFrames, event.Regs:
+		return true
+	}
+	return false
+}
+
+// Leaf is a value of an event, valid until the next call: of the leaf's kind, or SimpleNone if there is none. v is the value of
+// its field.
+func (m *Simples) Leaf(ev *event.Event, v *event.Value, l *Leaf) Simple {
+	if l.part != nil {
+		return m.Part(v, l.part)
+	}
+	return m.Value(ev, v, l.Kind)
+}
+
 // Part is the value of a part in an event, valid until the next call: of the part's kind, or SimpleNone if the record has not all of it. v is the value of the
 // record.
 func (m *Simples) Part(v *event.Value, p *Part) Simple {

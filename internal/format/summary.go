@@ -26,7 +26,7 @@ func SummaryText(s *event.Summary) string {
 		}
 		rows = append(rows, row)
 	}
-	b := table(rows)
+	b := Table(rows, func(column int) bool { return column > 0 })
 	if left := len(s.Sites) - len(shown); left > 0 {
 		b = append(b, fmt.Sprintf("... and %d sites with fewer hits\n", left)...)
 	}
@@ -221,8 +221,8 @@ func duration(d time.Duration) string {
 	return strconv.FormatInt(int64(d), 10) + " ns"
 }
 
-// table aligns columns: the first to the left, numbers to the right.
-func table(rows [][]string) []byte {
+// Table aligns the columns of rows, those for which right holds to the right. Each row is one line, with control characters escaped.
+func Table(rows [][]string, right func(column int) bool) []byte {
 	width := make([]int, len(rows[0]))
 	for _, row := range rows {
 		for i, cell := range row {
@@ -233,13 +233,16 @@ func table(rows [][]string) []byte {
 	for _, row := range rows {
 		start := len(b)
 		for i, cell := range row {
-			gap := strings.Repeat(" ", width[i]-len(cell))
-			switch i {
-			case 0:
-				b = append(b, cell+gap...)
-			default:
-				b = append(b, "  "+gap+cell...)
+			if i > 0 {
+				b = append(b, "  "...)
 			}
+			gap := strings.Repeat(" ", width[i]-len(cell))
+			if right(i) {
+				cell = gap + cell
+			} else {
+				cell += gap
+			}
+			b = append(b, cell...)
 		}
 		b = endLine(b, start)
 	}

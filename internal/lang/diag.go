@@ -15,6 +15,8 @@ type Diagnostic struct {
 	Span   Span
 	Msg    string
 	Hint   string // "" for none
+	// Missing is the name of the function that does not exist; "" for other errors.
+	Missing string
 }
 
 // At makes a Diagnostic.

@@ -22,6 +22,14 @@ var renamed = []struct{ system, old, new string }{
 	{"syscalls", "sys_exit_", "syscall_exit_"},
 }
 
+// Tracepoint is the static tracepoint of the kernel that a place is; "" if it is none.
+func Tracepoint(place string) (system, event string) {
+	if rest, ok := strings.CutPrefix(place, "tracepoint:"); ok {
+		system, event, _ = strings.Cut(rest, ":")
+	}
+	return system, event
+}
+
 // EventName is LTTng's name of a static tracepoint.
 func EventName(system, event string) string {
 	for _, r := range renamed {

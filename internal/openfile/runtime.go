@@ -9,8 +9,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// RuntimeDirectory makes the directory for sockets of this user's running programs, if it is not there, and returns it. It is the user's
-// own and nobody else's: mode 0700.
+// RuntimeDirectory makes the directory for sockets of this user's running programs, if it is not there, and returns it. The user
+// owns it, and no other user can read it: mode 0700.
 func RuntimeDirectory() (string, error) {
 	var failed error
 	for _, dir := range runtimeDirectories() {

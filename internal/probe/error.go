@@ -20,14 +20,17 @@ func Error(p *Place, err error) error {
 	if errors.As(err, &d) {
 		return d
 	}
-	msg, hint := err.Error(), ""
+	d = lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, err.Error(), "")
 	var nf *debuginfo.NotFoundError
 	if errors.As(err, &nf) {
 		nf = nf.Why()
-		msg, hint = "no "+nf.What+" \""+nf.Name+"\"", nf.Hint
+		d.Msg, d.Hint = "no "+nf.What+" \""+nf.Name+"\"", nf.Hint
 		if len(nf.Nearest) > 0 {
-			hint = DidYouMean(nf.Nearest, hint)
+			d.Hint = DidYouMean(nf.Nearest, d.Hint)
+		}
+		if nf.What == "function" {
+			d.Missing = nf.Name
 		}
 	}
-	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
+	return d
 }

@@ -71,8 +71,7 @@ func (r *Recorder) environment() []ctf.Env {
 
 // computedNames gives fields of sets that are computed LTTng's names, in place of the expressions.
 func computedNames(s *event.Schema) {
-	rest, _ := strings.CutPrefix(s.Place, "tracepoint:")
-	system, name, _ := strings.Cut(rest, ":")
+	system, name := lttng.Tracepoint(s.Place)
 	s.Fields = slices.Clone(s.Fields)
 	for i := range s.Fields {
 		if as := lttng.Computed(system, name, s.Fields[i].Name); as != "" {

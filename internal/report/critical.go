@@ -252,7 +252,7 @@ func (x *critical) why(tid int, s *span, from, to int64) string {
 	return ""
 }
 
-// blockedBy is who ended a wait.
+// blockedBy describes a wait: its kind, and the thread or interrupt that ended it.
 func (x *critical) blockedBy(s *span) (text string) {
 	switch {
 	case s.state&(stateStopped|stateTraced) != 0:

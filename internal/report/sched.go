@@ -63,7 +63,7 @@ const maxSched = 20_000_000
 type schedSite struct {
 	kind   schedEvent
 	name   string // of an interrupt or system call
-	fields map[string]schedField
+	fields map[string]format.Leaf
 }
 
 type schedEvent uint8
@@ -77,12 +77,6 @@ const (
 	enterCall
 	leaveCall
 )
-
-type schedField struct {
-	index int
-	part  *format.Part // nil: the field itself
-	kind  format.SimpleKind
-}
 
 // schedReader reads the events of a schedule.
 type schedReader struct {
@@ -179,18 +173,10 @@ func (x *schedReader) site(s *event.Schema) *schedSite {
 }
 
 // fieldsOf are the fields of a schema by their names: those of a static tracepoint's own record, or those that were recorded.
-func fieldsOf(s *event.Schema) map[string]schedField {
-	list := map[string]schedField{}
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		parts := format.PartsOf(f)
-		for n := range parts {
-			list[parts[n].Name] = schedField{i, &parts[n], parts[n].Kind}
-		}
-		if parts == nil {
-			name := f.Name[strings.LastIndexAny(f.Name, ">.$")+1:]
-			list[name] = schedField{i, nil, format.SimpleOf(f)}
-		}
+func fieldsOf(s *event.Schema) map[string]format.Leaf {
+	list := map[string]format.Leaf{}
+	for _, l := range format.LeavesOf(s) {
+		list[l.Name[strings.LastIndexAny(l.Name, ">.$")+1:]] = l
 	}
 	for old, new := range map[string]string{"prev_tid": "prev_pid", "next_tid": "next_pid", "tid": "pid"} { // LTTng's names
 		if f, ok := list[old]; ok {
@@ -243,11 +229,8 @@ func (x *schedReader) value(ev *event.Event, site *schedSite, name string) forma
 	if !ok {
 		return format.Simple{}
 	}
-	v := ev.Value(f.index)
-	if f.part != nil {
-		return x.simples.Part(&v, f.part)
-	}
-	return x.simples.Value(ev, &v, f.kind)
+	v := ev.Value(f.Index)
+	return x.simples.Leaf(ev, &v, &f)
 }
 
 func (x *schedReader) thread(tid int, comm string) *schedThread {

@@ -197,12 +197,18 @@ func (co *collector) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
 		}
 	})
 	if b != nil {
-		p = &plan{}
-		p.Type = v.Type
-		p.Static, p.Reason = event.Unsupported, b.d.Msg
-		if b.unavailable {
-			p.Static, p.Reason = event.OptimisedOut, b.why
-		}
+		p = b.plan(v)
+	}
+	return p
+}
+
+// plan is that of a variable for which no code could be made.
+func (b *bail) plan(v *debuginfo.Variable) *plan {
+	p := &plan{}
+	p.Type = v.Type
+	p.Static, p.Reason = event.Unsupported, b.d.Msg
+	if b.unavailable {
+		p.Static, p.Reason = event.OptimisedOut, b.why
 	}
 	return p
 }

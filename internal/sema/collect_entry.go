@@ -1,7 +1,6 @@
 package sema
 
 import (
-	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
@@ -27,12 +26,7 @@ func (co *collector) entryArgs(it lang.Collect) []*plan {
 			p = co.field(co.expr(co.decide(x)), it.Format)
 		})
 		if b != nil {
-			p = &plan{}
-			p.Type = v.Type
-			p.Static, p.Reason = event.Unsupported, b.d.Msg
-			if b.unavailable {
-				p.Static, p.Reason = event.OptimisedOut, b.why
-			}
+			p = b.plan(v)
 		}
 		if p.mode == asPointer {
 			p.mode = asValue

@@ -1,6 +1,7 @@
 package sema
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 
@@ -92,14 +93,7 @@ func (lk *lookup) failKernelName(name string, span lang.Span, err error) {
 		near = merged(nf.Nearest, near)
 		hint = join(hint, nf.Hint)
 	}
-	lk.fail(span, fmt.Sprintf("no variable %q%s", name, where), join(orElse(lk.wordFor(name), didYouMean(near)), hint))
-}
-
-func orElse(s, other string) string {
-	if s != "" {
-		return s
-	}
-	return other
+	lk.fail(span, fmt.Sprintf("no variable %q%s", name, where), join(cmp.Or(lk.wordFor(name), didYouMean(near)), hint))
 }
 
 // knownNames are the names of the record's fields and those of the arguments.

@@ -1,0 +1,142 @@
+package main
+
+import (
+	"fmt"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon"
+)
+
+// The texts of options, and what they set.
+
+// clocks are the values of --clock.
+var clocks = map[string]jalon.Clock{"tsc": jalon.TSC, "coarse": jalon.Coarse, "none": jalon.NoClock}
+
+func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
+	buffer, err := parseSize(c.Buffer)
+	if err != nil {
+		return jalon.Options{}, fmt.Errorf("--buffer: %w", err)
+	}
+	stack, err := parseStack(c.Stack)
+	if err != nil {
+		return jalon.Options{}, fmt.Errorf("--stack: %w", err)
+	}
+	wait, overwrite, err := parseOnFull(c.OnFull)
+	if err != nil {
+		return jalon.Options{}, err
+	}
+	c.Overwrite = c.Overwrite || overwrite
+	opt := jalon.Options{
+		Wait:        wait,
+		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: stack.frames, StackLimit: stack.bytes, FramePointers: stack.pointers,
+		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
+		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
+		InProcess: c.Engine == "process" || c.Overwrite, Overwrite: c.Overwrite, Clock: clocks[c.Clock],
+		Debug: jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
+	}
+	if c.Cgroup != "" {
+		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
+			return jalon.Options{}, err
+		}
+	}
+	if c.Verbose {
+		opt.Log = func(m string) { fmt.Fprintln(stderr, "jalon:", m) }
+	}
+	show := func(place, text string) { fmt.Fprintf(stderr, "%s\n%s\n", place, text) }
+	if c.DumpIR {
+		opt.Debug.IR = show
+	}
+	if c.DumpCode {
+		opt.Debug.Code = show
+	}
+	return opt, nil
+}
+
+// defaultWait is how long a hit waits for room with --on-full wait.
+const defaultWait = time.Second
+
+// parseOnFull parses --on-full.
+func parseOnFull(text string) (wait time.Duration, overwrite bool, err error) {
+	what, limit, timed := strings.Cut(text, ":")
+	switch {
+	case what == "drop" && !timed:
+		return 0, false, nil
+	case what == "overwrite" && !timed:
+		return 0, true, nil
+	case what == "wait" && !timed:
+		return defaultWait, false, nil
+	case what == "wait":
+		if wait, err = time.ParseDuration(limit); err == nil && wait > 0 {
+			return wait, false, nil
+		}
+	}
+	return 0, false, usageError(fmt.Sprintf("--on-full %s: it is drop, overwrite, wait, or wait:TIME (wait:5s)", text))
+}
+
+// cgroupID returns the kernel's number of a cgroup, which is the inode of its directory.
+func cgroupID(dir string) (uint64, error) {
+	if !strings.HasPrefix(dir, "/") {
+		dir = filepath.Join("/sys/fs/cgroup", dir)
+	}
+	var st unix.Stat_t
+	if err := unix.Stat(dir, &st); err != nil {
+		return 0, fmt.Errorf("--cgroup %s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it after 0::", dir, err)
+	}
+	var fs unix.Statfs_t
+	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
+		return 0, fmt.Errorf("--cgroup %s: not a directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
+	}
+	return st.Ino, nil
+}
+
+// stackForm is a form of --stack: how many frames are followed at the hit, or -1 and how many bytes are copied.
+type stackForm struct {
+	frames, bytes int
+	pointers      bool // of frames, for $ubt
+}
+
+func parseStack(s string) (f stackForm, err error) {
+	form, number, has := strings.Cut(s, ":")
+	if n, err := strconv.Atoi(form); err == nil && !has && n > 0 {
+		return stackForm{frames: -1, bytes: n}, nil // as before there were forms
+	}
+	n := 0
+	if has {
+		if n, err = parseSize(number); err != nil {
+			return f, err
+		}
+	}
+	switch {
+	case form == "copy":
+		return stackForm{frames: -1, bytes: n}, nil
+	case (form == "walk" || form == "fp") && n > maxFrames:
+		return f, fmt.Errorf("%d frames are more than %d", n, maxFrames)
+	case form == "walk":
+		return stackForm{frames: n}, nil
+	case form == "fp":
+		return stackForm{frames: n, bytes: 8 * n, pointers: true}, nil
+	}
+	return f, fmt.Errorf("%q is none of walk[:FRAMES], copy[:BYTES] and fp[:FRAMES]", s)
+}
+
+// maxFrames is the largest number of frames of --stack walk.
+const maxFrames = 1024
+
+func parseSize(s string) (int, error) {
+	unit := 1
+	for suffix, u := range map[string]int{"k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
+		if n, ok := strings.CutSuffix(s, suffix); ok {
+			s, unit = n, u
+		}
+	}
+	n, err := strconv.Atoi(s)
+	if err != nil || n <= 0 || n > 1<<30/unit {
+		return 0, fmt.Errorf("%q is not a size between 1 and 1G", s)
+	}
+	return n * unit, nil
+}
