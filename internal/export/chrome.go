@@ -65,37 +65,39 @@ func (c *chrome) add(ev *event.Event) error {
 	c.buf = append(c.buf, '.', '0'+byte(ns/100%10), '0'+byte(ns/10%10), '0'+byte(ns%10))
 	c.thread(ev)
 	c.buf = strconv.AppendInt(append(c.buf, `,"args":{"cpu":`...), int64(ev.CPU), 10)
-	for i, kind := range x.kinds {
-		if x.texts[i] == nil {
-			continue
+	read := -1
+	for i := range x.leaves {
+		l := &x.leaves[i]
+		if l.Index != read {
+			read, c.field = l.Index, ev.Value(l.Index)
 		}
-		c.field = ev.Value(i)
 		c.buf = append(c.buf, x.texts[i]...)
-		c.value(ev, &c.field, kind)
+		c.value(ev, l)
 	}
 	c.buf = append(c.buf, `}}`...)
 	return c.room()
 }
 
-// chromePlan has the texts that are the same in all events of a schema. A field without a text is left out.
+// chromePlan has the texts that are the same in all events of a schema. Of values of one name the first is taken.
 func chromePlan(s *event.Schema) *plan {
-	x := &plan{kinds: kindsOf(s), texts: make([][]byte, len(s.Fields))}
+	x := &plan{}
 	x.head = format.AppendJSONText(append(x.head, `{"ph":"i","s":"t","name":`...), utf8Text([]byte(eventName(s))))
 	x.head = append(x.head, `,"ts":`...)
 	seen := map[string]bool{"cpu": true}
-	for i := range s.Fields {
-		f := &s.Fields[i]
-		if format.IsStack(f) || seen[f.Name] {
+	for _, l := range format.LeavesOf(s) {
+		if seen[l.Name] {
 			continue
 		}
-		seen[f.Name] = true
-		x.texts[i] = append(format.AppendJSONText([]byte{','}, utf8Text([]byte(f.Name))), ':')
+		seen[l.Name] = true
+		x.leaves = append(x.leaves, l)
+		x.texts = append(x.texts, append(format.AppendJSONText([]byte{','}, utf8Text([]byte(l.Name))), ':'))
 	}
 	return x
 }
 
-func (c *chrome) value(ev *event.Event, v *event.Value, kind format.SimpleKind) {
-	switch s := c.simples.Value(ev, v, kind); s.Kind {
+// value writes a value of the field that was read.
+func (c *chrome) value(ev *event.Event, l *format.Leaf) {
+	switch s := c.simples.Leaf(ev, &c.field, l); s.Kind {
 	case format.SimpleInt:
 		c.buf = strconv.AppendInt(c.buf, s.Int, 10)
 	case format.SimpleUint:
@@ -115,6 +117,10 @@ func (c *chrome) value(ev *event.Event, v *event.Value, kind format.SimpleKind) 
 	case format.SimpleJSON:
 		c.buf = append(c.buf, s.Text...)
 	default:
-		c.buf = format.AppendJSONText(c.buf, "<"+v.Explain()+">")
+		why := c.field.Explain()
+		if why == "" {
+			why = "no value"
+		}
+		c.buf = format.AppendJSONText(c.buf, "<"+why+">")
 	}
 }

@@ -57,18 +57,11 @@ func Names() (names, help string) {
 
 // plan is what is the same in all events of a schema.
 type plan struct {
-	name  uint64 // its number
-	kinds []format.SimpleKind
-	keys  []uint64 // numbers of the names of fields
-	head  []byte   // of the text of an event
-	texts [][]byte // of the names of fields
-}
-
-func kindsOf(s *event.Schema) (list []format.SimpleKind) {
-	for i := range s.Fields {
-		list = append(list, format.SimpleOf(&s.Fields[i]))
-	}
-	return list
+	name   uint64 // its number
+	leaves []format.Leaf
+	keys   []uint64 // numbers of the names of leaves
+	head   []byte   // of the text of an event
+	texts  [][]byte // of the names of leaves
 }
 
 // eventName is the name of a site's events in viewers.

@@ -110,13 +110,13 @@ func (p *perfetto) add(ev *event.Event) error {
 		p.track(ev)
 	}
 	e := p.event[:0]
-	for i, kind := range x.kinds {
-		f := &ev.Schema.Fields[i]
-		if format.IsStack(f) {
-			continue
+	read := -1
+	for i := range x.leaves {
+		l := &x.leaves[i]
+		if l.Index != read {
+			read, p.field = l.Index, ev.Value(l.Index)
 		}
-		p.field = ev.Value(i)
-		if p.note = p.note[:0]; p.value(x.keys[i], ev, &p.field, kind) {
+		if p.note = p.note[:0]; p.value(x.keys[i], ev, l) {
 			e.bytes(eventAnnotation, p.note)
 		}
 	}
@@ -131,10 +131,10 @@ func (p *perfetto) add(ev *event.Event) error {
 	return p.room()
 }
 
-// value makes the annotation of a field. A field without a value has the reason as text.
-func (p *perfetto) value(key uint64, ev *event.Event, v *event.Value, kind format.SimpleKind) bool {
+// value makes the annotation of a value of the field that was read. One that is missing has the reason as text.
+func (p *perfetto) value(key uint64, ev *event.Event, l *format.Leaf) bool {
 	p.note.uint(noteKey, key)
-	switch s := p.simples.Value(ev, v, kind); s.Kind {
+	switch s := p.simples.Leaf(ev, &p.field, l); s.Kind {
 	case format.SimpleInt:
 		p.note.uint(noteInt, uint64(s.Int))
 	case format.SimpleUint:
@@ -150,7 +150,7 @@ func (p *perfetto) value(key uint64, ev *event.Event, v *event.Value, kind forma
 	case format.SimpleJSON:
 		p.note.text(noteText, utf8Text(s.Text))
 	default:
-		why := v.Explain()
+		why := p.field.Explain()
 		if why == "" {
 			return false
 		}
@@ -161,7 +161,7 @@ func (p *perfetto) value(key uint64, ev *event.Event, v *event.Value, kind forma
 
 // plan gives the names of a schema their numbers.
 func (p *perfetto) plan(s *event.Schema) *plan {
-	x := &plan{kinds: kindsOf(s)}
+	x := &plan{leaves: format.LeavesOf(s)}
 	var interned message
 	name := func(known map[string]uint64, field uint64, text string) uint64 {
 		text = utf8Text([]byte(text))
@@ -177,8 +177,8 @@ func (p *perfetto) plan(s *event.Schema) *plan {
 		return n
 	}
 	x.name = name(p.names, internedEventNames, eventName(s))
-	for i := range s.Fields {
-		x.keys = append(x.keys, name(p.keys, internedKeys, s.Fields[i].Name))
+	for i := range x.leaves {
+		x.keys = append(x.keys, name(p.keys, internedKeys, x.leaves[i].Name))
 	}
 	if len(interned) > 0 {
 		p.packet.uint(packetFlags, needsState)
