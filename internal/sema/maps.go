@@ -120,6 +120,7 @@ const LeastThread = 1<<22 + 1
 // Limits of maps.
 const (
 	DefaultMapSlots = 4096
+	MaxMapSlots     = ir.MaxMapSlots
 	MaxKeyText      = 64
 	MaxHistBits     = 5
 	MaxLinear       = 1000 // ranges

@@ -1,6 +1,7 @@
 package kernelguest
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -35,9 +36,10 @@ func TestGuest_ScriptMaps(t *testing.T) {
 			}
 			return strings.Join(lines, "\n")
 		}
-		inJalon, atSite := run(`printf("");`), run("")
-		if inJalon != atSite || len(atSite) < 5 {
-			t.Errorf("%s\nat the sites:\n%s\nin jalon:\n%s", script, atSite, inJalon)
+		// exit() makes jalon execute the probes; with printf() sites and jalon do parts of them.
+		inJalon, atSite, parts := run(`if (pid == 1) { exit(); }`), run(""), run(`printf("");`)
+		if inJalon != atSite || inJalon != parts || len(atSite) < 5 {
+			t.Errorf("%s\nat the sites:\n%s\nin parts:\n%s\nin jalon:\n%s", script, atSite, parts, inJalon)
 		}
 	}
 }
@@ -56,5 +58,29 @@ func TestGuest_MapsOfKilledScript(t *testing.T) {
 		p.Kill()
 		w.once()
 		gone(t, before)
+	}
+}
+
+// A pointer that a site puts into a map is followed at another site, in statements of jalon too.
+func TestGuest_PointersInMaps(t *testing.T) {
+	for _, kind := range []string{"", "let @f = lruhash(16); "} {
+		p := testkit.Start(t, jalon, "run", "-q", "--maps", "-e", kind+`kprobe:vfs_read /pid == cpid/ { @f[tid] = (struct file *)arg0; @n++; }
+kretprobe:vfs_read /has_key(@f, tid)/ {
+	$f = @f[tid];
+	$before = (int64)-1;
+	$again = find(@last, tid, $before);
+	printf("%s %d %d %d %d\n", str($f->f_path.dentry->d_name.name), $f->f_flags & 3, (int64)retval, $again ? $before : 0, @n);
+	@last[tid] = (int64)retval;
+	delete(@f, tid);
+} end { clear(@last); clear(@n); }`, "-c", calls+" reads")
+		p.Wait()
+		want, last := "", 0
+		for i, size := range []int{100, 100, 100, 100, 100, 100, 100, 100, 100, 100, 4096, 4097, 5000, 20000} {
+			want += fmt.Sprintf("known.bin 2 %d %d %d\n", size, last, i+1)
+			last = size
+		}
+		if p.Status != 0 || p.Out.String() != want || strings.Count(p.Errs.String(), "in the kernel: ") != 3 {
+			t.Errorf("status %d\n%s%s\nwant\n%s", p.Status, p.Out.String(), p.Errs.String(), want)
+		}
 	}
 }

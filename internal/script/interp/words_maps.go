@@ -82,6 +82,16 @@ func (m *library) hasKey(_ script.Expr, args []script.Expr) val {
 }
 
 func (m *library) find(_ script.Expr, args []script.Expr) val {
+	if m.hit != nil {
+		if has, _, ok := m.recorded(args[2], m.turn); ok { // the site has looked
+			if has.n != 0 {
+				v, t, _ := m.recorded(args[0], m.turn)
+				x := args[2].(*script.Var)
+				m.set(x.Name, v, t, m.typeOf(x))
+			}
+			return truth(has.n != 0)
+		}
+	}
 	t, key := m.mapKey(args)
 	c := t.get(key)
 	if c == nil {

@@ -62,6 +62,8 @@ func (w *planner) readsCall(x *script.Call) bool {
 		return dynamic || w.typeOf(x.Args[0]).Is(types.Int, types.Pointer)
 	case "kptr", "uptr", "container_of": // they compute with what others read
 		return false
+	case "has_key", "find":
+		return w.findsAtSite(x)
 	}
 	return w.readsWord(x.Name)
 }
@@ -75,6 +77,10 @@ func (w *planner) collect(x script.Expr) {
 	}
 	if w.candidate(x) {
 		w.readElement(x, t)
+		return
+	}
+	if name := wordOf(x); name == "has_key" || name == "find" {
+		w.search(x.(*script.Call), name)
 		return
 	}
 	if call, ok := x.(*script.Call); ok {
@@ -323,10 +329,7 @@ func (w *planner) call(x *script.Call) {
 	}
 	switch row.Name {
 	case "find":
-		w.expr(x.Args[1])
-		if v, ok := x.Args[2].(*script.Var); ok {
-			w.vars.set(v.Name, known{})
-		}
+		w.found(x)
 		return
 	case "container_of":
 		w.expr(x.Args[0])

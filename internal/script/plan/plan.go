@@ -11,6 +11,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -25,7 +26,9 @@ type Options struct {
 	Program string // the file of the process; "" if none is named
 	Child   int    // the process of -c, if it has been started
 	InJalon bool   // all maps are in jalon
-	Slept   uint64 // CLOCK_BOOTTIME - CLOCK_MONOTONIC
+	// declared: maps of which the script says what kind they are, and how many elements they have, may be at the sites too.
+	declared bool
+	Slept    uint64 // CLOCK_BOOTTIME - CLOCK_MONOTONIC
 	// Files returns the files that a pattern means; nil: patterns of files are not known.
 	Files func(pattern string) []string
 }
@@ -82,7 +85,22 @@ func RunsInJalon(p *check.Program, pr *check.Probe, pl *script.Place) bool {
 
 // Sites plans all probes that are at places of programs and of the kernel, and returns the maps that they update
 // there. The error has diagnostics.
+//
+// Declared maps are jalon's, which has as many elements as they say and removes the oldest ones of lruhash maps, if that is possible. Where a
+// site follows a pointer that comes from one, it has to be at the sites.
 func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
+	sites, maps, err := sitesOf(p, opt)
+	if err == nil || opt.InJalon || !slices.ContainsFunc(p.Maps, func(m *check.Map) bool { return m.Decl != nil }) {
+		return sites, maps, err
+	}
+	opt.declared = true
+	if sites, maps, err2 := sitesOf(p, opt); err2 == nil {
+		return sites, maps, nil
+	}
+	return nil, nil, err
+}
+
+func sitesOf(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 	bad := map[string]bool{}
 	for try := 0; ; try++ { // a map that is found to be in jalon takes others with it
 		opt.InJalon = opt.InJalon || try == maxPlans

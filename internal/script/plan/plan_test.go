@@ -19,7 +19,10 @@ func TestKernelNumbers(t *testing.T) {
 		{`rawtracepoint:a { @n[tid] = 1; } interval:s:1 { clear(@n); }`, ""},
 		{`rawtracepoint:a { @n[tid] = 1; } interval:s:1 { print(@n); } end { clear(@n); }`, "@n"},
 		{`rawtracepoint:a { @n[tid] = 1; } uprobe:/bin/true:main { @n[tid] = 2; }`, ""}, // each engine has its own memory
-		{`rawtracepoint:a { @n[tid] = 1; printf("x"); }`, ""},
+		{`rawtracepoint:a { @n[tid] = 1; printf("x"); }`, "@n"},
+		{`rawtracepoint:a { @n[tid] = 1; } rawtracepoint:b /has_key(@n, tid)/ { printf("%d", @n[tid]); delete(@n, tid); }`, "@n"},
+		{`let @n = lruhash(9); rawtracepoint:a { @n[tid] = 1; }`, ""},
+		{`let @n = lruhash(9); rawtracepoint:a { @n[tid] = arg0; } rawtracepoint:b { print(str(@n[tid])); }`, "@n"},
 		{`rawtracepoint:a { if (@m < arg0) { @m = arg0; } }`, ""}, // depends on the value before
 	} {
 		s, err := script.Parse("t", c.src)

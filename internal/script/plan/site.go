@@ -122,7 +122,7 @@ func (w *planner) divided() {
 	if a == nil {
 		return
 	}
-	if a.byJalon && (a.whole || w.inKernel()) {
+	if a.byJalon && a.whole {
 		w.dropProbe()
 		return
 	}
@@ -403,8 +403,7 @@ func (w *translator) tree(c string, from lang.Text) lang.Expr {
 	return x
 }
 
-// mapRead is the value that a map has for a key. Other than in the condition of the hit, it is kept: the statements behind may
-// change it.
+// mapRead is the value that a map has for a key.
 func (w *translator) mapRead(x script.Expr, m *script.Map, key script.Expr) (string, bool) {
 	if w.at == nil {
 		return "", false
@@ -417,13 +416,7 @@ func (w *translator) mapRead(x script.Expr, m *script.Map, key script.Expr) (str
 	if !ok {
 		return "", false
 	}
-	c := strings.Join(append([]string{fmt.Sprintf("@map(%q", m.Name)}, parts...), ", ") + ")"
-	if k.used = true; w.at.direct {
-		w.at.pred[m.Name] = true
-	} else {
-		c = w.keep(c, m.Name, x)
-	}
-	return wide(c, k.Value), true
+	return wide(w.looked("@map", x, m, parts), k.Value), true
 }
 
 // keep keeps a value at the site and returns what it is from then on. of is the map from which it is read, if it is.

@@ -19,7 +19,7 @@ var wordsAtSite map[string]func(w *translator, x script.Expr, name string, args 
 var fromHit = map[string]bool{"pid": true, "tid": true, "cpu": true}
 
 // safeWords are functions that cannot fail.
-var safeWords = map[string]bool{"pid": true, "tid": true, "reg": true}
+var safeWords = map[string]bool{"pid": true, "tid": true, "reg": true, "has_key": true}
 
 func init() {
 	kernel := func(c string) func(*translator, script.Expr, string, []script.Expr) (string, bool) {
@@ -37,6 +37,7 @@ func init() {
 		"nsecs": (*translator).nsecs,
 		"argN":  (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
 		"ppid": ofTask("real_parent->tgid"), "leader_tid": ofTask("group_leader->pid"), "uaddr": (*translator).userSymbol,
+		"has_key": (*translator).hasKey, "find": (*translator).hasKey,
 		"kptr": first, "uptr": first, "kaddr": (*translator).symbol, "container_of": (*translator).container,
 	}
 }

@@ -187,56 +187,73 @@ func TestSiteMaps(t *testing.T) {
 	}
 }
 
-// TestDivided runs scripts whose probes are divided: sites in the process change maps of numbers and read them; jalon executes
-// the other statements. It compares their output with that of jalon executing all.
+// TestDivided runs scripts whose probes are divided: sites in the process and in the kernel change maps of numbers and read them; jalon
+// executes the other statements. It compares their output with that of jalon executing all.
 func TestDivided(t *testing.T) {
 	path := build(t)
 	const entry, ret = "uprobe:PROG:handle ", " uretprobe:PROG:handle "
 	for _, c := range []struct {
-		src  string
-		maps int // of the sites
+		src         string
+		maps        int // of the sites
+		notInKernel int
 	}{
-		{entry + `{ @x = arg1; @last[arg1 & 3] = (int32)arg1 - 4; @n++; @m--; @sum += arg1; @sub -= arg1; @c[arg1 > 4]++; }`, 7},
-		{entry + `{ @s[tid] = arg1; }` + ret + `/@s[tid]/ { @d[retval] = count(); @h = hist(@s[tid] * 3); delete(@s[tid]); }`, 3},
-		{entry + `{ @s[tid, 7] = arg1; }` + ret + `/@s[tid, 7] > 3/ { printf("%d %d\n", @s[tid, 7], retval); delete(@s[tid, 7]); }`, 1},
-		{entry + `{ $old = @s[tid]; @s[tid] = arg1; $new = @s[tid]; printf("%d %d %d\n", $old, $new, @s[tid]); @s[tid] += 10; print(@s[tid]); delete(@s[tid]); print(@s[tid]); }`, 1},
-		{entry + `{ if (arg1 > 5) { @b[tid] = arg1; printf("big %d\n", arg1); } else if (arg1 == 3) { @b[tid] = 100; return; } @all[tid] += @b[tid]; @n++; }`, 3},
-		{entry + `{ unroll(3) { @n++; @s[tid] += arg1; } for ($i : (uint64)0..(uint64)4) { @c[$i] = count(); @k[$i] += $i * arg1; } }`, 4},
-		{entry + `{ $x = arg1 > 3 ? arg1 : 2; if (arg1 & 1) { $x += 7; } @x[$x] = count(); @y[tid] = $x; printf("%d %d\n", $x, @y[tid]); }`, 2},
-		{entry + `{ @n = count(); @m[arg1] = count(); }` + ret + `{ @m[retval % (retval - 100)] = count(); }`, 1}, // @m is in jalon
-		{entry + `{ @c[arg1 / 4] = count(); @z = sum(arg1 / (arg1 & 1)); }`, 1},                                   // by 0: a warning
-		{declared + entry + `{ $r = (struct req *)arg0; @len[$r->type] += $r->len; if ($r->next) { @next[tid] = $r->next->type; } else { delete(@next[tid]); } }` + ret + `{ printf("%d\n", @next[tid]); }`, 2},
-		{entry + `/arg1 > 2/ { @t = nsecs; @a[tid] = nsecs; }` + ret + `/@a[tid]/ { $d = nsecs - @a[tid]; @ok[$d < 1000000000] = count(); if (nsecs < @a[tid]) { printf("later\n"); } delete(@a[tid]); } end { clear(@t); }`, 3},
-		{entry + `{ @[ustack(2)] = count(); @one[ustack(raw, 1)] = count(); } end { print(len(@)); clear(@); print(len(@one)); clear(@one); }`, 2},
-		{entry + `{ @[arg1 == 0, comm] = count(); @n[strftime("%Y", nsecs)] = count(); @m = count(); }`, 2},
-		{entry + `{ if (@max < arg1) { @max = arg1; } @n++; }`, 1},                                          // depends on the value before
-		{entry + `{ @seen[arg1 & 3]++; if (@seen[arg1 & 3] == 2) { printf("twice %d\n", arg1 & 3); } }`, 1}, // printed from the site's value
-		{entry + `{ $i = (uint64)0; while ($i < arg1) { @loop++; $i++; } @n++; }`, 1},                       // passes are not known
-		{entry + `{ @n++; @s[tid] = arg1; } end { printf("%d\n", @n); for ($kv : @s) { print($kv.1); } clear(@s); @n = 5; }`, 2},
-		{`begin { @n = 5; }` + entry + `{ @n++; @m++; }`, 1},
-		{entry + `{ if (arg1 == 4) { exit(); } @ = count(); @n++; }`, 0},
-		{entry + `{ if (strncmp(str(((struct req *)arg0)->path), "/path/1", 7) == 0) { @n++; } @m++; } `, 1},
+		{entry + `{ @x = arg1; @last[arg1 & 3] = (int32)arg1 - 4; @n++; @m--; @sum += arg1; @sub -= arg1; @c[arg1 > 4]++; }`, 7, 0},
+		{entry + `{ @s[tid] = arg1; }` + ret + `/@s[tid]/ { @d[retval] = count(); @h = hist(@s[tid] * 3); delete(@s[tid]); }`, 3, 0},
+		{entry + `{ @s[tid, 7] = arg1; }` + ret + `/@s[tid, 7] > 3/ { printf("%d %d\n", @s[tid, 7], retval); delete(@s[tid, 7]); }`, 1, 0},
+		{entry + `{ $old = @s[tid]; @s[tid] = arg1; $new = @s[tid]; printf("%d %d %d\n", $old, $new, @s[tid]); @s[tid] += 10; print(@s[tid]); delete(@s[tid]); print(@s[tid]); }`, 1, 0},
+		{entry + `{ if (arg1 > 5) { @b[tid] = arg1; printf("big %d\n", arg1); } else if (arg1 == 3) { @b[tid] = 100; return; } @all[tid] += @b[tid]; @n++; }`, 3, 0},
+		{entry + `{ unroll(3) { @n++; @s[tid] += arg1; } for ($i : (uint64)0..(uint64)4) { @c[$i] = count(); @k[$i] += $i * arg1; } }`, 4, 0},
+		{entry + `{ $x = arg1 > 3 ? arg1 : 2; if (arg1 & 1) { $x += 7; } @x[$x] = count(); @y[tid] = $x; printf("%d %d\n", $x, @y[tid]); }`, 2, 0},
+		{entry + `{ @n = count(); @m[arg1] = count(); }` + ret + `{ @m[retval % (retval - 100)] = count(); }`, 1, 0}, // @m is in jalon
+		{entry + `{ @c[arg1 / 4] = count(); @z = sum(arg1 / (arg1 & 1)); }`, 1, 0},                                   // by 0: a warning
+		{declared + entry + `{ $r = (struct req *)arg0; @len[$r->type] += $r->len; if ($r->next) { @next[tid] = $r->next->type; } else { delete(@next[tid]); } }` + ret + `{ printf("%d\n", @next[tid]); }`, 2, 0},
+		{entry + `/arg1 > 2/ { @t = nsecs; @a[tid] = nsecs; }` + ret + `/@a[tid]/ { $d = nsecs - @a[tid]; @ok[$d < 1000000000] = count(); if (nsecs < @a[tid]) { printf("later\n"); } delete(@a[tid]); } end { clear(@t); }`, 3, 0},
+		{entry + `{ @[ustack(2)] = count(); @one[ustack(raw, 1)] = count(); } end { print(len(@)); clear(@); print(len(@one)); clear(@one); }`, 2, 2},
+		{entry + `{ @[arg1 == 0, comm] = count(); @n[strftime("%Y", nsecs)] = count(); @m = count(); }`, 2, 0},
+		{entry + `{ if (@max < arg1) { @max = arg1; } @n++; }`, 1, 0},                                          // depends on the value before
+		{entry + `{ @seen[arg1 & 3]++; if (@seen[arg1 & 3] == 2) { printf("twice %d\n", arg1 & 3); } }`, 1, 0}, // printed from the site's value
+		{entry + `{ $i = (uint64)0; while ($i < arg1) { @loop++; $i++; } @n++; }`, 1, 0},                       // passes are not known
+		{entry + `{ @n++; @s[tid] = arg1; } end { printf("%d\n", @n); for ($kv : @s) { print($kv.1); } clear(@s); @n = 5; }`, 2, 0},
+		{`begin { @n = 5; }` + entry + `{ @n++; @m++; }`, 1, 0},
+		{entry + `{ if (arg1 == 4) { exit(); } @ = count(); @n++; }`, 0, 0},
+		{entry + `{ if (strncmp(str(((struct req *)arg0)->path), "/path/1", 7) == 0) { @n++; } @m++; } `, 1, 0},
+		{entry + `{ if (arg1 & 1) { @s[tid] = arg1 & 2; } }` + ret + `{ if (has_key(@s, tid)) { printf("%d\n", @s[tid]); delete(@s, tid); } else { @none = count(); } }`, 2, 0},
+		{entry + `/arg1 & 1/ { @s[tid] = arg1 & 2; }` + ret + `/has_key(@s, tid)/ { @with = count(); printf("%d %d\n", @s[tid], has_key(@s, tid)); if (@s[tid]) { delete(@s, tid); } }`, 2, 0},
+		{entry + `/arg1 & 1/ { @s[tid] = arg1 & 2; }` + ret + `{ $v = (uint64)77; if (find(@s, tid, $v)) { printf("found %d\n", $v); @f[$v] = count(); } else { printf("no %d\n", $v); } delete(@s, tid); }`, 2, 0},
+		{entry + `{ @here = (uint64)has_key(@t, "a"); @t["a"] = arg1; print(has_key(@t, "a")); @k[has_key(@t, "b"), arg1 & 3] = count(); }`, 3, 0},
+		{entry + `{ @x[arg1] = "text"; @has = has_key(@x, arg1 - 1); @y[arg1 & 1] = arg1; if (has_key(@y, 1)) { @n++; } }`, 2, 0}, // @x and @has are in jalon
+		{`let @s = lruhash(8);` + entry + `{ @s[tid] = arg1; }` + ret + `{ print(@s[tid]); delete(@s, tid); }`, 0, 0},
 	} {
 		if strings.Contains(c.src, "struct req") && !strings.HasPrefix(c.src, declared) {
 			c.src = declared + c.src
 		}
 		src := strings.ReplaceAll(c.src, "PROG", path)
 		inJalon, _ := runScript(t, src, Options{Argv: []string{path, "9"}, InJalon: true})
-		got, m := runScript(t, src, Options{Argv: []string{path, "9"}})
-		threads := regexp.MustCompile(`\[[0-9]{2,}`) // the numbers of threads differ
-		if a, b := threads.ReplaceAllString(got, "[T"), threads.ReplaceAllString(inJalon, "[T"); a != b || len(a) < 2 {
-			t.Errorf("%s\n%s\nin jalon:\n%s", c.src, got, inJalon)
-		}
-		if n := m.SiteMaps(); n != c.maps {
-			t.Errorf("%s\n%d maps are at the sites, want %d", c.src, n, c.maps)
+		for _, uprobes := range []bool{false, true} {
+			if uprobes && os.Getuid() != 0 {
+				t.Skip("the kernel's uprobes need root")
+			}
+			got, m := runScript(t, src, Options{Argv: []string{path, "9"}, Uprobes: uprobes})
+			threads := regexp.MustCompile(`\[[0-9]{2,}`) // the numbers of threads differ
+			if a, b := threads.ReplaceAllString(got, "[T"), threads.ReplaceAllString(inJalon, "[T"); a != b || len(a) < 2 {
+				t.Errorf("%s\nuprobes %t: %s\nin jalon:\n%s", c.src, uprobes, got, inJalon)
+			}
+			if n := m.SiteMaps(); n != c.maps && (!uprobes || n != c.maps-c.notInKernel) {
+				t.Errorf("%s\nuprobes %t: %d maps are at the sites, want %d", c.src, uprobes, n, c.maps)
+			}
 		}
 	}
 	// Pointers in maps lead to what is read at the site.
 	src := declared + entry + `{ @p[tid] = ((struct req *)arg0)->path; @r[tid] = (struct req *)arg0; }` +
 		ret + `/@r[tid]/ { if (@r[tid]->type == 2) { print((str(@p[tid]), @r[tid]->len, @r[tid]->in.a)); } @len = sum(@r[tid]->len); @by[str(@p[tid], 32)] = count(); delete(@r[tid]); } end { clear(@p); }`
 	const want = "(/path/2, 20, -2)\n(/path/0, 60, -6)\n@len: 360\n@by[/path/2]: 3\n@by[/path/0]: 3\n@by[/path/1]: 3\n"
-	if got, m := runScript(t, strings.ReplaceAll(src, "PROG", path), Options{Argv: []string{path, "9"}}); sorted(got) != sorted(want) || m.SiteMaps() != 4 {
-		t.Errorf("%d maps are at the sites:\n%s\nwant\n%s", m.SiteMaps(), got, want)
+	for _, opt := range []Options{{}, {Uprobes: true}} {
+		for _, kind := range []string{"", "let @p = lruhash(64); let @r = hash(4);"} { // maps that are declared are at the sites for pointers only
+			opt.Argv = []string{path, "9"}
+			if got, m := runScript(t, strings.NewReplacer("PROG", path, declared, declared+kind).Replace(src), opt); sorted(got) != sorted(want) || m.SiteMaps() != 4 {
+				t.Errorf("%s uprobes %t: %d maps are at the sites:\n%s\nwant\n%s", kind, opt.Uprobes, m.SiteMaps(), got, want)
+			}
+		}
 	}
 }
 

@@ -78,7 +78,7 @@ nothing of what they interrupt) read the kernel's memory while they run, by any 
 
 Maps are in memory that sites and jalon have in common, where that gives the same values as executing all probes in the order
 of time: maps of ` + "`count()`, `sum()`, `avg()`, `min()`, `max()`, `stats()`, `hist()` and `lhist()`" + `, and
-maps of integers and pointers (` + "`=`, `++`, `--`, `+=`, `-=`, `delete`" + `, reads in predicates, keys, values and prints; conditions,
+maps of integers and pointers (` + "`=`, `++`, `--`, `+=`, `-=`, `delete`, `has_key`, `find`" + `, reads in predicates, keys, values and prints; conditions,
 variables, and loops of up to 64 known passes). Statements on them are executed at the site, and the hit leaves a record only for the
 other statements, with what these read of the maps. A pointer that comes from such a map is followed at the site.
 
@@ -90,9 +90,11 @@ other statements, with what these read of the maps. A pointer that comes from su
   the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
   ` + "`tid`" + ` is a part of the key. ` + "`delete`" + ` of a key that another thread changes at the same moment leaves the one or the other.
 - Where memory cannot be read, the statement has no effect, and a warning at the end has the number.
-- A map of numbers has all its places in one engine: in the process, or in the kernel. In the kernel a probe is at the site as a whole or not
-  at all, elements are deleted only by keys with ` + "`tid`" + `, and only end probes clear the map; otherwise it is in jalon. (The slots of
-  deleted keys are given back by jalon, with the threads stopped, or in the kernel by a thread that needs one.)
+- A map of numbers has all its places in one engine: in the process, or in the kernel. In the kernel elements are deleted only by keys
+  with ` + "`tid`" + `, and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back by jalon, with the
+  threads stopped, or in the kernel by a thread that needs one.)
+- Maps that are declared (` + "`let @m = lruhash(100)`" + `) are in jalon, except if a site follows a pointer that comes from one. There a full
+  ` + "`lruhash`" + ` removes nothing: a new key is refused, counted and reported, as with ` + "`hash`" + `.
 - Maps in jalon: those that a begin, timer or self probe changes (but by ` + "`clear`" + ` of all but min() and max()), that a function of the script has,
   that a probe with a label or a usdt probe has, with values that are not numbers; all maps of numbers of a script that calls exit()
   at a place, because the hits after it do not count.
