@@ -79,7 +79,7 @@ kretprobe:vfs_read /has_key(@f, tid)/ {
 			want += fmt.Sprintf("known.bin 2 %d %d %d\n", size, last, i+1)
 			last = size
 		}
-		if p.Status != 0 || p.Out.String() != want || strings.Count(p.Errs.String(), "in the kernel: ") != 3 {
+		if p.Status != 0 || strings.TrimRight(p.Out.String(), "\n")+"\n" != want || strings.Count(p.Errs.String(), "in the kernel: ") != 3 {
 			t.Errorf("status %d\n%s%s\nwant\n%s", p.Status, p.Out.String(), p.Errs.String(), want)
 		}
 	}
