@@ -80,7 +80,7 @@ func (w *planner) collect(x script.Expr) {
 		return
 	}
 	if name := wordOf(x); name == "has_key" || name == "find" {
-		w.search(x.(*script.Call), name)
+		search(w, x.(*script.Call), name)
 		return
 	}
 	if call, ok := x.(*script.Call); ok {
@@ -329,7 +329,7 @@ func (w *planner) call(x *script.Call) {
 	}
 	switch row.Name {
 	case "find":
-		w.found(x)
+		found(w, x)
 		return
 	case "container_of":
 		w.expr(x.Args[0])

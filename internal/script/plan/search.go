@@ -20,14 +20,14 @@ func (w *translator) findsAtSite(x *script.Call) bool {
 }
 
 // search collects what has_key() or find() has for a result.
-func (w *planner) search(x *script.Call, name string) {
+func search(w *planner, x *script.Call, name string) {
 	m, key := mapOf(x)
 	has, ok := w.value(x)
 	if !ok {
 		w.drop(m)
 		w.expr(key)
 		if name == "find" {
-			w.found(x)
+			found(w, x)
 		}
 		return
 	}
@@ -40,7 +40,7 @@ func (w *planner) search(x *script.Call, name string) {
 	value, ok := w.mapRead(x, m, key)
 	if !isVar || !ok {
 		w.drop(m)
-		w.found(x)
+		found(w, x)
 		return
 	}
 	w.read(v, has, w.typeOf(x))
@@ -55,7 +55,7 @@ func (w *planner) search(x *script.Call, name string) {
 }
 
 // found notes that find() may set its variable.
-func (w *planner) found(x *script.Call) {
+func found(w *planner, x *script.Call) {
 	w.expr(x.Args[1])
 	if v, ok := x.Args[2].(*script.Var); ok {
 		w.vars.set(v.Name, known{})
