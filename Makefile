@@ -121,8 +121,8 @@ test-full:
 # Long runs, for hours, that try to harm traced programs: existing programs traced at every
 # instruction, round by round; programs of java, node, Go and Rust with globs that match
 # every function; small programs that fork, exec, load libraries and end in every way; other
-# tracers' uprobes; attaching while threads start and end; thousands of kills of jalon and of
-# the traced program. At the end one table of counts is printed. test/torture describes how
+# tracers' uprobes; attaching while threads start and end; one process traced thousands of times for
+# a moment; thousands of kills of jalon and of the traced program. At the end one table of counts is printed. test/torture describes how
 # to run a part. `make test` runs short forms, one part.
 .PHONY: torture
 torture:

@@ -149,7 +149,12 @@ func startTarget(t *testing.T, threads int, flags ...string) *target {
 // startChecked starts a program with the protocol of checked.c.
 func startChecked(t *testing.T, prog string, threads int) *target {
 	t.Helper()
-	cmd := exec.Command(prog, fmt.Sprint(threads))
+	return startCheckedCmd(t, exec.Command(prog, fmt.Sprint(threads)))
+}
+
+// startCheckedCmd is startChecked for a command that runs the program.
+func startCheckedCmd(t *testing.T, cmd *exec.Cmd) *target {
+	t.Helper()
 	r, w, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
