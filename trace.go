@@ -24,7 +24,7 @@ type Trace struct {
 	launched bool // the trace started the program
 	untraced bool // the program is not traced by ptrace: only the kernel engine is used
 	typed    typed
-	stopped  func() bool // the trace was ended from outside
+	stopped  func() bool // the trace was ended from outside, maybe by a typed signal
 
 	recorded *RecordedTrace // of events that are read from it; s is nil then
 
@@ -46,7 +46,7 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	t := &Trace{
 		cancel: cancel, done: make(chan struct{}), launched: len(target.argv) > 0, untraced: sopt.OnlyKernel(),
-		stopped: func() bool { return ctx.Err() != nil },
+		stopped: func() bool { return ctx.Err() != nil && !errors.Is(context.Cause(ctx), ErrUntyped) },
 	}
 	output := opt.Output
 	if output == nil {
@@ -61,12 +61,15 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	armed := make(chan error, 2)
 	sopt.OnTyped = func() { t.typed.seen.Add(1) }
 	sopt.OnArmed = func(err error) {
-		first := !t.typed.armed.Swap(true)
-		if r, ok := output.(*Recording); ok && first && err == nil {
-			r.r.Armed()
-		}
-		if first && err == nil && opt.OnArmed != nil {
-			opt.OnArmed(t)
+		if errors.Is(err, session.ErrEnded) { // before it was armed, or this was called before
+			err = nil
+		} else if first := !t.typed.armed.Swap(true); first && err == nil {
+			if r, ok := output.(*Recording); ok {
+				r.r.Armed()
+			}
+			if opt.OnArmed != nil {
+				opt.OnArmed(t)
+			}
 		}
 		select {
 		case armed <- err:

@@ -1,6 +1,7 @@
 package jalon
 
 import (
+	"errors"
 	"os"
 	"sync/atomic"
 	"time"
@@ -28,6 +29,10 @@ const typedWait = 3000
 
 // typedSignals are the signals of Ctrl-C and Ctrl-\, as a mask.
 const typedSignals = 1<<(unix.SIGINT-1) | 1<<(unix.SIGQUIT-1)
+
+// ErrUntyped is the cause with which a caller of [Start] cancels the context for a signal that no terminal sends (SIGTERM,
+// SIGHUP): then [Trace.Running] does not wait to see whether the program has received it too.
+var ErrUntyped = errors.New("ended by a signal that was not typed")
 
 // passedOn waits until the tracer has seen a typed signal. pending reports whether the program will still get one.
 func (t *typed) passedOn(pending func() bool) bool {

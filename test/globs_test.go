@@ -56,6 +56,9 @@ func TestArmingInterrupted(t *testing.T) {
 			if !strings.Contains(j.Errs.String(), "ended before the tracepoints were in place") {
 				t.Errorf("%v does not end the arming: %s", sig, tail(j.Errs.String()))
 			}
+			if strings.Contains(j.Errs.String(), "jalon: armed") {
+				t.Errorf("nothing is armed: %s", tail(j.Errs.String()))
+			}
 			if tracerOf(p.Pid()) != 0 || !alive(p.Pid()) {
 				t.Error("jalon has not detached from the program")
 			}

@@ -22,7 +22,7 @@ import (
 //   - The next signal ends jalon itself.
 type ending struct {
 	ctx    context.Context
-	cancel func()
+	cancel context.CancelCauseFunc
 	ch     chan os.Signal
 	armed  atomic.Pointer[jalon.Trace] // nil until the tracepoints are armed; no program started by jalon runs before
 	passed func(*jalon.Trace)          // called for the first signal that the program received too
@@ -37,7 +37,7 @@ func newEnding() *ending {
 		signal.Notify(make(chan os.Signal, 1), unix.SIGPIPE)
 	}
 	e := &ending{ch: make(chan os.Signal, 8)}
-	e.ctx, e.cancel = context.WithCancel(context.Background())
+	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
 		if !signal.Ignored(sig) {
 			signal.Notify(e.ch, sig)
@@ -59,7 +59,11 @@ func (e *ending) serve() {
 			continue
 		}
 		signal.Stop(e.ch)
-		e.cancel()
+		var cause error // nil: one that may be typed
+		if sig == unix.SIGTERM || sig == unix.SIGHUP {
+			cause = jalon.ErrUntyped
+		}
+		e.cancel(cause)
 		return
 	}
 }
@@ -67,7 +71,7 @@ func (e *ending) serve() {
 // stop restores the default effect of the signals.
 func (e *ending) stop() {
 	signal.Stop(e.ch)
-	e.cancel()
+	e.cancel(nil)
 }
 
 // untilSignal returns a context that the first ending signal cancels; the second ends jalon itself.

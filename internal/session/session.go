@@ -52,7 +52,7 @@ type Options struct {
 	// Progress is called with the progress of arming; nil is allowed.
 	Progress func(what string, done, of int)
 	// OnArmed is called when the first arming is over, with the error that ends the session if there is
-	// one, and again at the end of Run; nil is allowed.
+	// one, and again at the end of Run, with ErrEnded; nil is allowed.
 	OnArmed func(error)
 	// OnIterated is called when the programs of iterators have run for all objects. It may be nil.
 	OnIterated func()
@@ -243,7 +243,7 @@ func (s *Session) kernelOnly() bool {
 func (s *Session) Run(ctx context.Context) (*Result, error) {
 	defer close(s.post.ended)
 	s.ctx = ctx
-	defer s.opt.armingOver(nil)
+	defer s.opt.armingOver(ErrEnded)
 	s.state = state{launched: s.launched, kernel: len(s.kern.Tracepoints) > 0}
 	if s.kernelOnly() {
 		s.beginKernel(ctx)
@@ -333,6 +333,9 @@ func (s *Session) beginKernel(ctx context.Context) {
 	s.setArmed(err)
 	s.dispatch(ev{kind: evArmed, err: err}, 0)
 }
+
+// ErrEnded is what OnArmed gets at the end of a session: if it was not called before, nothing has been armed.
+var ErrEnded = errors.New("the session ended before it was armed")
 
 // endedEarly ends a session that the user has ended before it was armed. The process held stays stopped
 // meanwhile.
