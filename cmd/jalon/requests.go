@@ -86,7 +86,7 @@ func (c *requestClient) ask(q, a any) error {
 	switch {
 	case err == nil:
 	case int64(len(line)) == c.maxReply:
-		return fmt.Errorf("the reply of %s is longer than %s: it is not from a %s of jalon", c.socket, bytesText(c.maxReply), c.what)
+		return fmt.Errorf("the reply of %s is longer than %s: it is not from jalon", c.socket, bytesText(c.maxReply))
 	case errors.Is(err, os.ErrDeadlineExceeded):
 		return fmt.Errorf("no reply from %s in %v", c.socket, c.patience)
 	default:

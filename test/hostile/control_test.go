@@ -35,7 +35,7 @@ func TestEndlessAnswer(t *testing.T) {
 	p := testkit.Start(t, args...).Wait()
 	used := peak()
 	t.Logf("%d MiB: %s", used>>20, p.Errs.String())
-	if p.Status != 1 || !strings.Contains(p.Errs.String(), "is not from jalon trace") || used > mostMemory {
+	if p.Status != 1 || !strings.Contains(p.Errs.String(), "it is not from jalon") || used > mostMemory {
 		t.Errorf("status %d, %d MiB: %s", p.Status, used>>20, p.Errs.String())
 	}
 }

@@ -60,6 +60,9 @@ func TestCriticalPath(t *testing.T) {
 		t.Errorf("the path ends at %d, not at %d", at, got.To)
 	}
 	text := jalon(t, "report", dir, "--critical-path", fmt.Sprint(first)).Out.String()
+	if strings.Contains(text, "the switch is not in the trace") { // jalon's own threads are in it
+		t.Errorf("switches are missing:\n%s%s", text, rec.Errs.String())
+	}
 	const computes, sleeps, naps = 100 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond
 	if computed < computes*95/100 { // between two clocks, and without interrupts
 		t.Errorf("the holder of the mutex computes for %v of the path\n%s%s", computed, text, rec.Errs.String())

@@ -62,7 +62,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	switch {
 	case v.target.Kind == bpf.Iter: // its hits are jalon's own, and are about other processes
 		kernel.Tgid, kernel.Cgroup, kernel.Follow = 0, 0, false
-	case e.opt.Tgid == 0 && e.opt.Cgroup == 0:
+	case e.opt.Tgid == 0 && e.opt.Cgroup == 0 && leavesOutJalon(&v.target):
 		kernel.Self = os.Getpid()
 	}
 	kernel.Give, kernel.Take = r == decides, r == records || r == gatesOnWord

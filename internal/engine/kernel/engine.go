@@ -218,8 +218,9 @@ func group(list []*program) (loads []*load) {
 	return loads
 }
 
-// Arm implements engine.Engine. The deciding program of a pair is attached first: the kernel calls the
-// programs of a tracepoint in the order of attachment.
+// Arm implements engine.Engine. Hits count from when all programs are attached, which takes a second for some hundred: the rings
+// would be full of those of the first ones. The deciding program of a pair is attached first: the kernel calls the programs of a
+// tracepoint in the order of attachment.
 func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	errs = make([]error, len(list))
 	if e.run.Cost && e.stats == nil {
@@ -233,6 +234,9 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 	programs := e.chosen(list)
 	defer e.switches.lock()()
 	if err := e.detachOff(); err != nil {
+		return errs, err
+	}
+	if err := e.turn(programs, false); err != nil {
 		return errs, err
 	}
 	refused, err := e.attacher.attach(programs, e.step)
