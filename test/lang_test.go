@@ -98,6 +98,10 @@ func TestFortran(t *testing.T) {
 			{"grid(k, n + 9)", "311"},
 			{"a(-1)", "11"},
 			{"a(n)", "44"},
+			{"a", "{11, 22, 33, 44}"},
+			{"alloc", "{7, 9, 7, 7}"},
+			{"alloc(2)", "9"},
+			{"name", `"some name"`},
 			{"a(-1)@2", "{11, 22}"},
 			{"fixed", `"hello"`},
 			{"one", `"q"`},
@@ -123,9 +127,8 @@ func TestFortran(t *testing.T) {
 			{"marr(6)", "outside of 3:5"},
 			{"marr(2)", "outside of 3:5"},
 			{"grid(2)", "has 2 dimensions"},
-			{"a", "is unknown here"},
-			{"alloc", "found through a descriptor"},
-			{"alloc(2)", "found through a descriptor"},
+			{"a[1]", "an array whose bounds are computed at run time"},
+			{"alloc(1, 2)", "has 1 dimensions"},
 			{"work(1)", "cannot be called"},
 		})
 	}

@@ -62,6 +62,7 @@ var tagNames = []string{
 	event.OK: "ok", event.Unreadable: "unreadable", event.DivideByZero: "divide_by_zero", event.OptimisedOut: "optimised_out",
 	event.Truncated: "truncated", event.Unsupported: "unsupported", event.BadBounds: "bad_bounds", event.BadIndex: "bad_index",
 	event.NoEntry: "no_entry", event.FailedAtEntry: "failed_at_entry",
+	event.NotAllocated: "not_allocated", event.NotAssociated: "not_associated",
 }
 
 // countedHeader is the length and the flags of a Counted slot.
@@ -196,6 +197,11 @@ func (p *plan) fixed(f *event.Field, viewed, name, tag string) {
 	p.bases(f.Bases, viewed, maxDepth)
 	for i := range f.Texts {
 		t := &f.Texts[i]
+		if t.Grid != nil {
+			part := p.names.unique(viewed + " elements")
+			p.grid(t.Grid, t.Offset, t.Size, t.StatusOffset, part, "_"+part+"_status")
+			continue
+		}
 		p.text(t.Offset, t.Size, t.StatusOffset, t.Chars, p.names.unique(viewed+" text"))
 	}
 }
@@ -279,6 +285,10 @@ func (p *plan) counted(f *event.Field, name, tag string) {
 			elem = f.Type
 		}
 	}
+	if g := f.Grid; g != nil {
+		p.grid(g, f.Offset, f.Size, f.StatusOffset, name, tag)
+		return
+	}
 	if elem == nil {
 		p.textAs(f.Offset, f.Size, f.StatusOffset, f.Type, name, tag)
 		return
@@ -293,6 +303,13 @@ func (p *plan) counted(f *event.Field, name, tag string) {
 		size = 1
 	}
 	p.list(f.Offset, f.Size, f.StatusOffset, size, x, name, tag)
+}
+
+// grid adds the bytes of an array's elements and what lies between them, and how the elements lie.
+func (p *plan) grid(g *event.Grid, at, size, status int, name, tag string) {
+	p.list(at, size, status, 1, typed{spec: integer(8, false, "base = hex; ")}, name, tag)
+	p.row("%s %s[%d];", integer(64, true, ""), p.names.unique(name+" extents"), g.Words())
+	p.add(step{kind: stepMoves, moves: oneMove(g.Offset, 8*g.Words())})
 }
 
 // list adds a sequence of elements.

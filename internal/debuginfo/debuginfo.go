@@ -136,6 +136,9 @@ const (
 	OpUGe
 	// OpNone: there is no value at this hit. Nothing behind it is reached but by jumps.
 	OpNone
+	// OpObject: push the address of the object that the expression is about (DW_OP_push_object_address). Only
+	// expressions of an Array have it.
+	OpObject
 )
 
 // EnvTask is OpEnv's number for the running thread's struct task_struct: ir.EnvTask.

@@ -176,6 +176,9 @@ type Value struct {
 	Str *String
 	// End, of frames that were followed at the hit, is the number of the reason of their end (unwind.End).
 	End uint8
+	// Counts are the numbers of elements in each dimension of an array with a Grid, the one that runs fastest first. Data
+	// has the elements one behind the other.
+	Counts []int64
 	// Stack is the copy of the stack from the stack pointer upwards (kind Stack).
 	Stack []byte
 
@@ -213,7 +216,10 @@ var regsSize = 8 * len(host.Processor.Dump)
 // Value returns field i of the event. If a slot is outside the record (with the schema of another record), the
 // status is Unsupported.
 func (e *Event) Value(i int) Value {
-	f := &e.Schema.Fields[i]
+	return e.valueOf(&e.Schema.Fields[i])
+}
+
+func (e *Event) valueOf(f *Field) Value {
 	v := Value{Field: f, Status: f.Static, event: e}
 	if f.Static != OK || f.Kind == Header {
 		return v
@@ -236,6 +242,9 @@ func (e *Event) Value(i int) Value {
 		v.Data = slot
 	case Counted, KernelFrames, UserFrames, SData:
 		v.count(slot)
+		if f.Grid != nil {
+			v.spread(f.Grid)
+		}
 	case Regs, Stack:
 		if len(slot) < regsSize {
 			v.Status = Unsupported
@@ -330,6 +339,10 @@ func Explain(s Status, addr uint64, reason string) string {
 		return "the entry of this call was not seen"
 	case FailedAtEntry:
 		return "it could not be read at the entry"
+	case NotAllocated:
+		return "not allocated"
+	case NotAssociated:
+		return "not associated"
 	case BadBounds:
 		return orElse(reason, "the number of elements is negative or too large")
 	case BadIndex:

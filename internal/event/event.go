@@ -23,6 +23,8 @@ const (
 	BadIndex             // an index that is not below the number of elements
 	NoEntry              // the entry of the call that returns was not seen
 	FailedAtEntry        // there was no value at the entry
+	NotAllocated         // an array of Fortran has no elements now
+	NotAssociated        // a pointer to an array of Fortran has no target now
 )
 
 // FieldKind is the layout of a slot.
@@ -80,6 +82,8 @@ type Field struct {
 	Bases []VirtualBase
 	// Texts are the texts that parts of a Fixed value lead to.
 	Texts []MemberText
+	// Grid, of a Counted value, says how its elements lie.
+	Grid *Grid
 	// Text, of SData, describes how the kernel prints a record; nil if not known.
 	Text *KernelText
 }

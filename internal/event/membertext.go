@@ -9,10 +9,12 @@ import (
 // MemberText is the text at a pointer that is a part of a recorded value, or the content of a part that is an object of
 // a string class. It has a Counted slot of its own.
 type MemberText struct {
-	In           *ctype.Type // of the part, stripped
-	At           int64       // of the part in the value, bytes
-	Chars        *ctype.Type // of the characters
-	Content      bool        // the part is an object of a string class
+	In      *ctype.Type // of the part, stripped
+	At      int64       // of the part in the value, bytes
+	Chars   *ctype.Type // of the characters
+	Content bool        // the part is an object of a string class
+	// Grid: the part is an array of Fortran; Chars is the type of the elements.
+	Grid         *Grid
 	Offset, Size int
 	StatusOffset int // as Field.StatusOffset
 }
@@ -25,12 +27,22 @@ func (v *Value) Text(t *MemberText) String {
 	return v.event.counted(t.Offset, t.Size, t.StatusOffset)
 }
 
+// Elements is the array that a part of the value is.
+func (v *Value) Elements(t *MemberText) Value {
+	f := &Field{Name: "", Type: ctype.ArrayOf(t.Chars, -1), Kind: Counted, Offset: t.Offset, Size: t.Size, StatusOffset: t.StatusOffset, Grid: t.Grid}
+	if v.event == nil {
+		return Value{Field: f, Status: Unsupported}
+	}
+	return v.event.valueOf(f)
+}
+
 // partJSON is a MemberText in a schema file.
 type partJSON struct {
-	In      int   `json:"in"`
-	At      int64 `json:"at,omitempty"`
-	Chars   int   `json:"chars"`
-	Content bool  `json:"content,omitempty"`
+	In      int       `json:"in"`
+	At      int64     `json:"at,omitempty"`
+	Chars   int       `json:"chars"`
+	Content bool      `json:"content,omitempty"`
+	Grid    *gridJSON `json:"grid,omitempty"`
 	slotJSON
 }
 
@@ -38,7 +50,7 @@ func (e *encoder) memberTexts(list []MemberText) (out []partJSON) {
 	for i := range list {
 		t := &list[i]
 		out = append(out, partJSON{
-			e.types.add(t.In, true), t.At, e.types.add(t.Chars, true), t.Content, slotJSON{t.Offset, t.Size, t.StatusOffset + 1},
+			e.types.add(t.In, true), t.At, e.types.add(t.Chars, true), t.Content, e.grid(t.Grid), slotJSON{t.Offset, t.Size, t.StatusOffset + 1},
 		})
 	}
 	return out
@@ -61,6 +73,9 @@ func (d *decoder) memberTexts(list []partJSON) (out []MemberText, err error) {
 			return nil, err
 		}
 		if t.Chars, err = d.types.get(x.Chars); err != nil {
+			return nil, err
+		}
+		if t.Grid, err = d.grid(x.Grid, Counted); err != nil {
 			return nil, err
 		}
 		if t.In == nil || t.Chars == nil {

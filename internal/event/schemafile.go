@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 	"unicode/utf8"
 )
 
@@ -26,6 +27,8 @@ const (
 	fileVersion = 1
 	// flatVersion is that of files with flat schemas.
 	flatVersion = 2
+	// gridVersion is that of files with arrays that have a Grid.
+	gridVersion = 3
 )
 
 // Limits of Decode and Encode.
@@ -82,6 +85,7 @@ type fieldJSON struct {
 	Gaps   []gapJSON  `json:"gaps,omitempty"`
 	Bases  []baseJSON `json:"bases,omitempty"`
 	Texts  []partJSON `json:"texts,omitempty"`
+	Grid   *gridJSON  `json:"grid,omitempty"`
 }
 
 // gapJSON is the first bit of a gap, and the bit behind it.
@@ -185,9 +189,7 @@ func (f *File) Encode(w io.Writer) error {
 		if err != nil {
 			return fmt.Errorf("the schema of %s: %w", s.Place, err)
 		}
-		if s.Flat {
-			e.file.Version = flatVersion
-		}
+		e.file.Version = max(e.file.Version, s.version())
 		e.file.Schemas = append(e.file.Schemas, x)
 	}
 	var err error
@@ -212,8 +214,8 @@ func Decode(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("the schemas cannot be read: %w", err)
 	case x.Format != fileFormat:
 		return nil, errors.New("this is not a schema file of jalon")
-	case x.Version != fileVersion && x.Version != flatVersion:
-		return nil, fmt.Errorf("the schemas have version %d; this jalon reads versions %d and %d", x.Version, fileVersion, flatVersion)
+	case x.Version < fileVersion || x.Version > gridVersion:
+		return nil, fmt.Errorf("the schemas have version %d; this jalon reads versions %d to %d", x.Version, fileVersion, gridVersion)
 	case len(x.Types) > maxTypes || len(x.Schemas) > maxSchemas || len(x.Texts) > maxSchemas:
 		return nil, errors.New("the schemas have too many types or sites")
 	}
@@ -272,7 +274,7 @@ func (e *encoder) field(f *Field) (fieldJSON, error) {
 	for _, g := range f.Gaps {
 		x.Gaps = append(x.Gaps, gapJSON{g.From, g.To})
 	}
-	x.Bases, x.Texts = e.bases(f.Bases), e.memberTexts(f.Texts)
+	x.Bases, x.Texts, x.Grid = e.bases(f.Bases), e.memberTexts(f.Texts), e.grid(f.Grid)
 	if f.Show != (Show{}) {
 		x.Show = &showJSON{Letter: letter(f.Show.Letter), Size: letter(f.Show.Size), Count: f.Show.Count}
 	}
@@ -358,6 +360,9 @@ func (d *decoder) field(x *fieldJSON) (f Field, err error) {
 	if f.Texts, err = d.memberTexts(x.Texts); err != nil {
 		return f, err
 	}
+	if f.Grid, err = d.grid(x.Grid, f.Kind); err != nil {
+		return f, err
+	}
 	if p := x.Show; p != nil {
 		if len(p.Letter) > 1 || len(p.Size) > 1 {
 			return f, errors.New("a print letter must be one letter")
@@ -415,4 +420,18 @@ func decodeNames(x *namesJSON) Names {
 		n.Strings[a] = string(s)
 	}
 	return n
+}
+
+// version is the lowest version of a file that can have the schema.
+func (s *Schema) version() int {
+	for i := range s.Fields {
+		f := &s.Fields[i]
+		if f.Grid != nil || slices.ContainsFunc(f.Texts, func(t MemberText) bool { return t.Grid != nil }) {
+			return gridVersion
+		}
+	}
+	if s.Flat {
+		return flatVersion
+	}
+	return fileVersion
 }

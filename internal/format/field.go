@@ -100,6 +100,9 @@ func countedElem(f *event.Field) *ctype.Type {
 
 // appendCounted prints the array of p@n, or a string.
 func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
+	if len(v.Counts) > 1 {
+		return p.grid(b, v, letter)
+	}
 	elem := countedElem(v.Field)
 	if elem == nil {
 		return p.str(b, stringChars(v.Field.Type), v.Data, stringEnd(v.Truncated))

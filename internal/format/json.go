@@ -270,6 +270,9 @@ func (j *JSON) pointed(b []byte, v *event.Value, k *jsonKey) []byte {
 }
 
 func jsonCounted(b []byte, v *event.Value) []byte {
+	if len(v.Counts) > 1 {
+		return jsonGrid(b, v)
+	}
 	elem := countedElem(v.Field)
 	if elem == nil {
 		return appendChars(b, stringChars(v.Field.Type), v.Data)

@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -132,11 +133,11 @@ func jsonArray(b []byte, elem *ctype.Type, it item, n, size int64, asText bool, 
 	return append(b, ']')
 }
 
-// jsonText reports whether arrays of a type are text: char (not signed char or unsigned char, which mean bytes)
+// jsonText reports whether arrays of a type are text: char and Fortran's character (not signed char or unsigned char, which mean bytes)
 // and wide characters; with /s all types that GDB shows as text.
 func jsonText(elem *ctype.Type, asText bool) charset {
 	c := textual(elem, 0)
-	if s := elem.Strip(); c.width == 1 && !asText && s.Name != "char" {
+	if s := elem.Strip(); c.width == 1 && !asText && s.Name != "char" && !strings.HasPrefix(s.Name, "character") {
 		return charset{}
 	}
 	return c

@@ -200,6 +200,12 @@ func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 		}
 		return p.natural(b, t, s, it, f)
 	}
+	if b, ok := p.partElements(b, s, it, f); ok {
+		return b
+	}
+	if s.Name != "" && s.Name[0] != '<' { // it says what it is
+		return append(append(append(b, '<'), s.Name...), '>')
+	}
 	return append(b, "<error type>"...)
 }
 

@@ -56,6 +56,19 @@ func (p *Printer) pointerText(b []byte, s *ctype.Type, it item) ([]byte, bool) {
 	return p.textOf(append(b, ' '), it.texts.value, t), true
 }
 
+// partElements prints the array of Fortran that a part of type s is; false: it was not collected.
+func (p *Printer) partElements(b []byte, s *ctype.Type, it item, f Fmt) ([]byte, bool) {
+	t := it.texts.find(s, it.gaps.at/8, false)
+	if t == nil || t.Grid == nil {
+		return b, false
+	}
+	v := it.texts.value.Elements(t)
+	if v.Status != event.OK {
+		return appendStatus(b, v.Status, v.Addr, ""), true
+	}
+	return p.appendCounted(b, &v, f), true
+}
+
 // content returns the text of an object of a string class, if it was read.
 func (it item) content(s *ctype.Type, f Fmt) (t *event.MemberText, text event.String) {
 	if f != 0 && f != 's' {
@@ -72,6 +85,12 @@ func (it item) content(s *ctype.Type, f Fmt) (t *event.MemberText, text event.St
 
 // jsonText writes the text of a part of type s; false: it has none.
 func (it item) jsonText(b []byte, s *ctype.Type) ([]byte, bool) {
+	if t := it.texts.find(s, it.gaps.at/8, false); t != nil && t.Grid != nil {
+		if v := it.texts.value.Elements(t); v.Status == event.OK {
+			return jsonCounted(b, &v), true
+		}
+		return append(b, "null"...), true
+	}
 	if s.Kind != ctype.Pointer {
 		t, text := it.content(s, 0)
 		if t == nil {
@@ -96,6 +115,10 @@ func (x *texts) missing() string {
 		t := &x.list[i]
 		text := x.value.Text(t)
 		switch {
+		case t.Grid != nil:
+			if why := x.missingElements(t); why != "" {
+				return why
+			}
 		case t.In.Kind == ctype.Array: // shown as a pointer where this is asked
 		case !t.Content && t.At+8 <= int64(len(x.value.Data)) && isZero(x.value.Data[t.At:t.At+8]):
 		case text.Status != event.OK:
@@ -103,6 +126,18 @@ func (x *texts) missing() string {
 		case text.Truncated:
 			return fmt.Sprintf("partly truncated: text of a member after %d bytes", len(text.Data))
 		}
+	}
+	return ""
+}
+
+// missingElements returns why an array is not whole, or "". One that the program has not allocated is.
+func (x *texts) missingElements(t *event.MemberText) string {
+	switch v := x.value.Elements(t); {
+	case v.Status == event.NotAllocated || v.Status == event.NotAssociated:
+	case v.Status != event.OK:
+		return "partly unavailable: elements of a member: " + event.Explain(v.Status, v.Addr, "")
+	case v.Truncated:
+		return fmt.Sprintf("partly truncated: elements of a member after %d bytes", len(v.Data))
 	}
 	return ""
 }

@@ -143,6 +143,9 @@ func (w *walk) field(f *event.Field) bool {
 		}
 		return w.value(f.Type, f.Offset, 0, 0)
 	case event.Counted:
+		if f.Grid != nil && (len(w.by.names) > 0 || texts) { // between its elements may be members of any name
+			return false
+		}
 		elem := f.Type
 		if elem != nil && elem.Strip().Elem != nil {
 			elem = elem.Strip().Elem
@@ -169,7 +172,7 @@ func (w *walk) field(f *event.Field) bool {
 // memberTexts leaves out the texts of members that are redacted by name, and has the others searched.
 func (w *walk) memberTexts(list []event.MemberText) (out []event.MemberText) {
 	for _, t := range list {
-		if slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
+		if t.Grid != nil && (len(w.by.names) > 0 || len(w.by.patterns) > 0) || slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
 			w.clear = append(w.clear, span{at: t.Offset, size: t.Size})
 			continue
 		}

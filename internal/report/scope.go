@@ -134,6 +134,10 @@ func (sc *scope) field(f *event.Field) {
 		sc.slots = append(sc.slots, slot{lo: f.Offset, hi: f.Offset + f.Size, status: f.StatusOffset, gaps: f.Gaps})
 		sc.add(f.Name, f.Type, at(recordBase+int64(f.Offset)))
 	case event.Counted:
+		if f.Grid != nil {
+			sc.add(f.Name, f.Type, debuginfo.Location{Unavailable: "the places of its elements are known only in each event"})
+			return
+		}
 		elem := elementOf(f.Type)
 		size := max(elem.Strip().Size, 1)
 		sc.slots = append(sc.slots, slot{lo: f.Offset, hi: f.Offset + f.Size, status: f.StatusOffset, counted: true, nul: ctype.TextOf(elem).Width})

@@ -31,6 +31,7 @@ const (
 	asDynamic // x is a dynamic array of the record
 	asFrames
 	asSData
+	asGrid // all elements of grid; limit is in bytes
 )
 
 // plan is a checked field, ready to be lowered.
@@ -44,6 +45,7 @@ type plan struct {
 	from  lang.Text
 	bases []*basePart // of x and its parts
 	texts []*textPart // of the parts of x
+	grid  *grid
 }
 
 // collect checks a collect list. Each item's error is kept; the others are still checked.
@@ -195,6 +197,9 @@ func (co *collector) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
 			p.unsupported(fmt.Sprintf("%d bytes: %s collects at most %d of one variable; collect %s by name",
 				size, it.Text, co.in.AggregateLimit, v.Name))
 		}
+		if p.mode == asGrid {
+			p.limit = p.grid.within(p.limit, int64(co.in.AggregateLimit))
+		}
 	})
 	if b != nil {
 		p = b.plan(v)
@@ -223,6 +228,8 @@ func (p *plan) bytes(in *Input) int64 {
 	switch p.mode {
 	case asBytes:
 		n += p.Type.Strip().Size + basesSize(p.bases) + textsSize(p.texts)
+	case asGrid:
+		n += countedHeader + p.limit + gridHead(p.grid)
 	case asText, asPointer:
 		n += 16 + p.limit
 	case asRepeat, asDynamic:
@@ -311,6 +318,9 @@ func (co *collector) take(e expr, letter byte) *plan {
 		co.fail(e.Span(), "a void expression has no value", "")
 	}
 	t := e.Type()
+	if g := co.gridOf(e); g != nil {
+		return co.takeGrid(g)
+	}
 	if letter == 's' || letter == 0 {
 		if r := co.contentAsText(e, letter); r != nil {
 			return co.takeRepeat(r)

@@ -379,6 +379,11 @@ func (ct *containers) contentText(x *lang.Binary, a, b expr) expr {
 	if k == nil {
 		return nil
 	}
+	return sameText(x, k, lit)
+}
+
+// sameText compares a text with a literal.
+func sameText(x *lang.Binary, k *content, lit *strLit) expr {
 	t := typed{ctype.IntT, x.Span()}
 	n := &intConst{typed: typed{ctype.ULongT, lit.span}, v: int64(len(lit.v))}
 	same := &logic{t, true, &compare{t, "==", convert(k.count, ctype.ULongT), n}, &textEq{typed: t, x: k.first, lit: lit.v, bound: n.v}}

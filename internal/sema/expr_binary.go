@@ -29,6 +29,9 @@ func (c *checker) binary(x *lang.Binary) expr {
 		if e := c.contentText(x, a, b); e != nil {
 			return e
 		}
+		if e := c.arrayText(x, a, b); e != nil {
+			return e
+		}
 		a, b = c.withNil(a, b)
 		if e := c.textComparison(x, a, b); e != nil {
 			return e

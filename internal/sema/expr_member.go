@@ -118,12 +118,15 @@ func (c *checker) fortranElement(x *lang.Call) expr {
 		if v, err := c.in.Scope.Lookup(fn.Name); err != nil || v.Type == nil || v.Type.Strip().Kind == ctype.Func {
 			return nil
 		}
-	case *lang.Member, *lang.Scoped:
+	case *lang.Member, *lang.Scoped, *lang.Unary:
 	default:
 		return nil
 	}
-	a := c.expr(x.Fn)
+	a := c.textBehind(c.expr(x.Fn))
 	if a.Type().Strip().Kind == ctype.Invalid {
+		if e := c.runtimeElement(x, a); e != nil {
+			return e
+		}
 		c.failType(a)
 	}
 	if !isArray(a.Type()) || !a.Type().Strip().Fortran || !isLvalue(a) {

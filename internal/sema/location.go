@@ -168,12 +168,16 @@ func (st *site) invalidOp(op debuginfo.Op, depth int) string {
 type locator struct {
 	l      *emitter
 	stack  []sym
+	object sym                // OpObject
 	labels map[int]ir.BlockID // jump targets with their blocks
 }
 
 // location compiles ops, which invalidExpr has passed, and gives the top entry.
-func (em *emitter) location(ops []debuginfo.Op) sym {
-	m := &locator{l: em, labels: map[int]ir.BlockID{}}
+func (em *emitter) location(ops []debuginfo.Op) sym { return em.locationOf(sym{v: ir.None}, ops) }
+
+// locationOf is location for an expression about the object at an address.
+func (em *emitter) locationOf(object sym, ops []debuginfo.Op) sym {
+	m := &locator{l: em, labels: map[int]ir.BlockID{}, object: object}
 	for i := 0; i <= len(ops); i++ {
 		if blk, ok := m.labels[i]; ok {
 			m.join(blk)
@@ -250,6 +254,8 @@ func (m *locator) step(i int, op debuginfo.Op) {
 		m.push(sym{v: v, off: off})
 	case debuginfo.OpDeref:
 		m.pushv(l.loadWord(l.settled(m.pop(), op.Arg), uint8(op.Arg)))
+	case debuginfo.OpObject:
+		m.push(m.object)
 	case debuginfo.OpDup:
 		m.push(m.top(1)[0])
 	case debuginfo.OpDrop:

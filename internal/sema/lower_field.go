@@ -59,6 +59,8 @@ func (l *lowerer) field(p *plan) {
 		fs = l.takeDynamic(p.x.(*dynamic), p.limit)
 	case asFrames:
 		fs = l.takeFrames(p.Kind)
+	case asGrid:
+		fs = l.takeGrid(p.grid, p.limit)
 	case asSData:
 		fs = l.takeSData(l.in.Kernel.SData)
 	}

@@ -52,6 +52,10 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.ptrDiff(e)
 	case *within:
 		return vs.within(e)
+	case *arrayData:
+		return vs.arrayData(e)
+	case *objectWord:
+		return vs.word(about(vs, e.object, e.ops))
 	case *elapsedExpr:
 		return vs.elapsed(e)
 	case *keptExpr:

@@ -49,6 +49,7 @@ type fieldSlots struct {
 	str, strState slotID
 	strSize       int64
 	addr          slotID // of the value's address, where its text needs it
+	grid          slotID // of the extents of an array
 }
 
 const slotShift = 32
@@ -116,9 +117,17 @@ func (r *record) describe(p *plan) event.Field {
 	if s.addr != 0 {
 		f.AddrOffset = r.offset(s.addr)
 	}
+	if s.grid != 0 {
+		f.Grid = r.gridOf(p.grid, s.grid)
+	}
 	f.Bases, f.Texts = r.bases(p.bases), r.textsOf(p.texts)
 	if s.str != 0 {
 		f.StrOffset, f.StrSize = r.offset(s.str), int(s.strSize)
 	}
 	return f
+}
+
+// gridOf is the schema's entry for the elements of an array with extents in a slot.
+func (r *record) gridOf(g *grid, head slotID) *event.Grid {
+	return &event.Grid{Elem: g.from.Elem, Rank: len(g.dims), Offset: r.offset(head)}
 }

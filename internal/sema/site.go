@@ -159,7 +159,11 @@ func (st *site) failSize(span lang.Span, t *ctype.Type) {
 // type is named by the reason where that is known.
 func (st *site) failType(e expr) {
 	if name := e.Type().Strip().Name; strings.HasPrefix(name, "an array ") {
-		st.fail(e.Span(), "this is "+name, "jalon does not support these; a pointer to the elements can be indexed")
+		hint := "a pointer to the elements can be indexed"
+		if _, ok := st.in.Scope.(debuginfo.Arrays); ok && st.in.Scope.HasDebugInfo() {
+			hint = "it can be collected, and its elements are written a(i) or a(i, j)"
+		}
+		st.fail(e.Span(), "this is "+name, hint)
 	}
 	st.fail(e.Span(), "the debug information has no type for this", "")
 }

@@ -6,15 +6,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// textPart is text that a part of an object leads to: what is shown of the part is the text, as GDB does.
+// textPart is what a part of an object leads to: text, or the elements of an array of Fortran. It is shown in place of the
+// part, as GDB does.
 type textPart struct {
 	at    int64
 	in    *ctype.Type // of the part, stripped
 	chars *ctype.Type
 	limit int64   // bytes
+	grid  *grid   // of an array
 	text  *repeat // of a string class; nil: the part is a pointer to characters, or an array of them without a length
 	slot  slotID
 	state slotID
+	head  slotID // the extents of the array
 }
 
 // Limits of the texts of one field.
@@ -38,6 +41,11 @@ func (co *collector) texts(e expr) []*textPart {
 	}
 	most := max(leastText, textRoom/int64(len(f.list))-countedHeader) &^ 7
 	for _, p := range f.list {
+		if p.grid != nil {
+			size := p.chars.Strip().Size
+			p.limit = p.grid.within(int64(co.in.RepeatLimit)*size, max(size, most))
+			continue
+		}
 		width := max(1, int64(ctype.TextOf(p.chars).Width))
 		p.limit = min(int64(co.in.StringLimit)*width, most)
 	}
@@ -62,6 +70,8 @@ func (f *textFinder) find(t *ctype.Type, off int64, depth int) {
 		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
 	case s.Kind == ctype.Array && s.Elem != nil && s.Count <= 0 && ctype.StringWidth(s.Elem) > 0:
 		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
+	case s.Kind == ctype.Invalid:
+		f.array(s, off)
 	case s.Kind == ctype.Array && s.Elem != nil && s.Count > 0 && s.Elem.Strip().Size > 0:
 		for i := range s.Count {
 			n := len(f.list)
@@ -96,10 +106,25 @@ func (f *textFinder) class(s *ctype.Type, off int64) bool {
 	return true
 }
 
+// array adds an array of Fortran. Those whose elements cannot be found are left out.
+func (f *textFinder) array(s *ctype.Type, off int64) {
+	_ = f.try(func() {
+		g := f.gridOf(&sub{typed: typed{s, f.whole.Span()}, x: f.whole, bitOff: 8 * off})
+		if g == nil || g.from.Elem.Strip().Size > textRoom {
+			return
+		}
+		f.arrays.whole(g)
+		f.list = append(f.list, &textPart{at: off, in: s, chars: g.from.Elem, grid: g})
+	})
+}
+
 // textsSize is the room that texts take in the record.
 func textsSize(list []*textPart) (n int64) {
 	for _, p := range list {
 		n += countedHeader + p.limit
+		if p.grid != nil {
+			n += gridHead(p.grid)
+		}
 	}
 	return n
 }
@@ -109,7 +134,10 @@ func (l *lowerer) takeTexts(list []*textPart, object sym, fs *fieldSlots) {
 	outer := l.traps
 	for _, p := range list {
 		l.traps = &traps{}
-		if p.text != nil {
+		if p.grid != nil {
+			taken := l.takeGrid(p.grid, p.limit)
+			p.slot, p.head = taken.value, taken.grid
+		} else if p.text != nil {
 			taken := l.takeRepeat(p.text, p.limit)
 			p.slot = taken.value
 		} else {
@@ -152,8 +180,12 @@ func (r *record) textsOf(list []*textPart) (out []event.MemberText) {
 		if p.slot == 0 {
 			continue
 		}
+		var elements *event.Grid
+		if p.grid != nil {
+			elements = r.gridOf(p.grid, p.head)
+		}
 		out = append(out, event.MemberText{
-			In: p.in, At: p.at, Chars: p.chars, Content: p.text != nil,
+			Grid: elements, In: p.in, At: p.at, Chars: p.chars, Content: p.text != nil,
 			Offset: r.offset(p.slot), Size: int(countedHeader + p.limit), StatusOffset: r.offset(p.state),
 		})
 	}

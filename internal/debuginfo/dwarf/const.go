@@ -78,6 +78,9 @@ const (
 	atInline            = 0x20
 	atProducer          = 0x25
 	atStringLength      = 0x19
+	atBitStride         = 0x2e
+	atRank              = 0x71
+	atStringLengthBytes = 0x70
 	atLowerBound        = 0x22
 	atPrototyped        = 0x27
 	atArtificial        = 0x34
@@ -97,7 +100,10 @@ const (
 	atFrameBase         = 0x40
 	atSpecification     = 0x47
 	atType              = 0x49
+	atAllocated         = 0x4e
+	atAssociated        = 0x4f
 	atDataLocation      = 0x50
+	atByteStride        = 0x51
 	atRanges            = 0x55
 	atEntryPC           = 0x52
 	atCallFile          = 0x58

@@ -11,10 +11,14 @@ type dimension struct {
 // makeArray builds nested arrays, the dimension that runs fastest innermost: the
 // last one in C, the first one in Fortran.
 func makeArray(ts *types, d die, t *ctype.Type) {
+	elem := ts.typeOf(d)
+	if d.u.isFortran() && computedAtRunTime(d, elem) {
+		markComputed(d, t)
+		return
+	}
 	if hasDescriptor(d, t) {
 		return
 	}
-	elem := ts.typeOf(d)
 	var dims []dimension
 	for c := range d.children() {
 		if c.ab.tag == tagSubrangeType && len(dims) < 32 {
@@ -57,8 +61,8 @@ const (
 	withDescriptor  = "an array or string that is found through a descriptor"
 )
 
-// hasDescriptor marks a type whose object does not contain the values but a descriptor with their location
-// (Fortran's allocatable and assumed-shape arrays).
+// hasDescriptor marks a type whose object does not contain the values but a descriptor with their location, of languages
+// other than Fortran.
 func hasDescriptor(d die, t *ctype.Type) bool {
 	if !d.ab.has(atDataLocation) {
 		return false
@@ -113,7 +117,8 @@ func (r *unitRoot) isFortran() bool {
 // makeString makes an array of characters of DW_TAG_string_type: Fortran's
 // CHARACTER, which ends at its length and not at a NUL.
 func makeString(ts *types, d die, t *ctype.Type) {
-	if hasDescriptor(d, t) {
+	if d.ab.has(atStringLength) || d.ab.has(atDataLocation) {
+		markComputed(d, t)
 		return
 	}
 	char := &ctype.Type{Kind: ctype.Char, Name: "character", Size: 1}
@@ -121,7 +126,7 @@ func makeString(ts *types, d die, t *ctype.Type) {
 		char = ts.convert(e)
 	}
 	t.Kind, t.Elem, t.Count, t.Lower, t.Fortran = ctype.Array, char, -1, 1, true
-	if n := d.size(); n > 0 && char.Size > 0 && !d.ab.has(atStringLength) {
+	if n := d.size(); n > 0 && char.Size > 0 {
 		t.Count, t.Size = n/char.Size, n
 	}
 }

@@ -44,11 +44,8 @@ func (lo *locations) bound(b val) *debuginfo.Variable {
 	v := &debuginfo.Variable{Name: "its number of elements", Type: ctype.LongT}
 	switch {
 	case b.IsRef():
-		if d, ok := b.die(); ok && d.ab.tag == tagVariable {
-			if v.Type = lo.m.typeOf(d); v.Type.IsInteger() {
-				v.Loc = lo.location(d, v.Type)
-				return v
-			}
+		if d, ok := b.die(); ok {
+			return lo.boundIn(d, v)
 		}
 	case b.IsBlock():
 		ops, why := lo.env(b.u).Word(b.B, nil)
@@ -59,6 +56,17 @@ func (lo *locations) bound(b val) *debuginfo.Variable {
 		v.Loc.Unavailable = why
 		return v
 	}
-	v.Type, v.Loc.Unavailable = ctype.LongT, "optimised out"
+	v.Loc.Unavailable = "optimised out"
+	return v
+}
+
+// boundIn is the bound in variable d.
+func (lo *locations) boundIn(d die, v *debuginfo.Variable) *debuginfo.Variable {
+	v.Loc.Unavailable = "optimised out"
+	if d.ab.tag == tagVariable || d.ab.tag == tagFormalParameter {
+		if t := lo.m.typeOf(d); t.IsInteger() {
+			v.Type, v.Loc = t, lo.location(d, t)
+		}
+	}
 	return v
 }

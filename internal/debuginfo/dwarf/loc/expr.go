@@ -28,6 +28,7 @@ type Env struct {
 	// Entered is the value that the function was entered with, as a word on top of the stack. nil: it is known at
 	// the entry only.
 	Entered func(Entered) ([]debuginfo.Op, string)
+	Object  bool // the expression may use the address of its object (debuginfo.OpObject)
 }
 
 // Entered is what a function was entered with: register Reg, the Size bytes where it points unless that is 0, or the
@@ -338,6 +339,14 @@ func (x *xlate) frameBase(off int64) {
 	if off != 0 {
 		x.emit(debuginfo.OpAddConst, off)
 	}
+}
+
+func (x *xlate) objectAddress() {
+	if !x.env.Object {
+		x.lose("its location depends on an object (DW_OP_push_object_address)")
+		return
+	}
+	x.push(generic, debuginfo.Op{Code: debuginfo.OpObject})
 }
 
 func (x *xlate) callFrameCFA() {

@@ -81,7 +81,7 @@ func init() {
 	set(0x94, "deref_size", "b", func(x *xlate, a operands) { x.deref(int64(a.n[0])) })
 	set(0x95, "xderef_size", "b", refuse("it is in another address space (DW_OP_xderef_size)"))
 	set(0x96, "nop", "", func(x *xlate, a operands) {})
-	set(0x97, "push_object_address", "", refuse("its location depends on an object (DW_OP_push_object_address)"))
+	set(0x97, "push_object_address", "", func(x *xlate, a operands) { x.objectAddress() })
 	set(0x98, "call2", "h", refuse("its location calls another one (DW_OP_call2)"))
 	set(0x99, "call4", "w", refuse("its location calls another one (DW_OP_call4)"))
 	set(0x9a, "call_ref", "o", refuse("its location calls another one (DW_OP_call_ref)"))
