@@ -140,6 +140,9 @@ func matchFile(pattern, modulePath string) bool {
 	if strings.HasPrefix(pattern, "/") {
 		return false
 	}
+	if name, ok := strings.CutPrefix(modulePath, memfd); ok && name == pattern {
+		return true
+	}
 	pattern = strings.TrimPrefix(pattern, "./")
 	if strings.HasSuffix(modulePath, "/"+pattern) {
 		return true

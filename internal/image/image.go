@@ -103,7 +103,7 @@ func modules(pid int, maps []procdir.Mapping) []*Module {
 	var files []mapped
 	for i := range maps {
 		x := &maps[i]
-		if x.Path == "" || x.Path[0] != '/' || strings.HasPrefix(x.Path, "/memfd:") || isDevice(x.Path) {
+		if x.Path == "" || x.Path[0] != '/' || x.Shared && strings.HasPrefix(x.Path, memfd) || isDevice(x.Path) {
 			continue
 		}
 		f := mappedFile(x)
@@ -120,6 +120,10 @@ func modules(pid int, maps []procdir.Mapping) []*Module {
 	slices.SortStableFunc(list, func(a, b *Module) int { return cmp.Compare(rank(a), rank(b)) })
 	return list
 }
+
+// memfd begins the path of memory that has a descriptor (memfd_create(2)). It is a file if it is mapped private: a program or a library
+// that was executed or loaded from it.
+const memfd = "/memfd:"
 
 // isDevice reports whether a path is that of a device. /dev/shm is a file system.
 func isDevice(path string) bool {

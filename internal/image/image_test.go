@@ -190,18 +190,21 @@ func TestUpdate(t *testing.T) {
 	wantNames(t, im, map[uint64]string{add: "", add + 1<<32: "add"})
 }
 
-// TestFilesOfMemory: files in /dev/shm are files, those beside it are devices.
+// TestFilesOfMemory: files in /dev/shm are files, those beside it are devices; a memfd is one where it is mapped private, as
+// programs and libraries are.
 func TestFilesOfMemory(t *testing.T) {
 	var maps []procdir.Mapping
-	for i, path := range []string{"/dev/shm/prog", "/dev/zero", "/memfd:x", "/dev/shm/lib.so"} {
+	for i, path := range []string{"/dev/shm/prog", "/dev/zero", "/memfd:x", "/dev/shm/lib.so", "/memfd:prog"} {
 		at := uint64(i+1) << 20
-		maps = append(maps, procdir.Mapping{Start: at, End: at + 4096, Prot: unix.PROT_READ | unix.PROT_EXEC, Path: path, Inode: uint64(i + 1)})
+		maps = append(maps, procdir.Mapping{
+			Start: at, End: at + 4096, Prot: unix.PROT_READ | unix.PROT_EXEC, Path: path, Inode: uint64(i + 1), Shared: path == "/memfd:x",
+		})
 	}
 	var got []string
 	for _, m := range modules(os.Getpid(), maps) {
 		got = append(got, m.Path)
 	}
-	if want := []string{"/dev/shm/prog", "/dev/shm/lib.so"}; !slices.Equal(got, want) {
+	if want := []string{"/dev/shm/prog", "/dev/shm/lib.so", "/memfd:prog"}; !slices.Equal(got, want) {
 		t.Errorf("modules %q, want %q", got, want)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -94,17 +95,62 @@ func Cgroup(pid, tid int) (uint64, error) {
 }
 
 func cgroupAt(path string) (uint64, error) {
+	dir, err := cgroupDir(path)
+	if err != nil {
+		return 0, err
+	}
+	var st syscall.Stat_t
+	err = syscall.Stat(dir, &st)
+	return st.Ino, err
+}
+
+// cgroupDir is the directory of a cgroup of version 2.
+func cgroupDir(path string) (string, error) {
 	const cgroup2 = 0x63677270 // CGROUP2_SUPER_MAGIC
 	if strings.HasPrefix(path, "/..") {
-		return 0, errors.New("the thread's cgroup is not below jalon's cgroup namespace")
+		return "", errors.New("the thread's cgroup is not below jalon's cgroup namespace")
 	}
 	for _, root := range cgroupRoots {
 		dir := filepath.Join(root, path)
 		var fs syscall.Statfs_t
-		var st syscall.Stat_t
-		if syscall.Statfs(dir, &fs) == nil && fs.Type == cgroup2 && syscall.Stat(dir, &st) == nil {
-			return st.Ino, nil
+		if syscall.Statfs(dir, &fs) == nil && fs.Type == cgroup2 {
+			return dir, nil
 		}
 	}
-	return 0, fmt.Errorf("the directory of cgroup %s does not exist", path)
+	return "", fmt.Errorf("the directory of cgroup %s does not exist", path)
+}
+
+// freezerRoot is the usual mount point of version 1 of the freezer.
+const freezerRoot = "/sys/fs/cgroup/freezer"
+
+// Frozen returns the file of the control group that has frozen a process, or is about to; "" if none has, or it cannot be seen.
+func Frozen(pid int) (file string) {
+	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", pid))
+	if err != nil {
+		return ""
+	}
+	for line := range strings.Lines(string(b)) {
+		f := strings.SplitN(strings.TrimSuffix(line, "\n"), ":", 3)
+		switch {
+		case len(f) < 3:
+		case f[0] == "0":
+			dir, err := cgroupDir(f[2])
+			if err != nil {
+				continue
+			}
+			// The group itself, or one above it, is to be frozen. The file of events has the state that is reached.
+			for up := dir; strings.HasPrefix(up, "/sys/fs/cgroup"); up = filepath.Dir(up) {
+				name := filepath.Join(up, "cgroup.freeze")
+				if state, _ := os.ReadFile(name); strings.HasPrefix(string(state), "1") {
+					return name
+				}
+			}
+		case slices.Contains(strings.Split(f[1], ","), "freezer"):
+			name := filepath.Join(freezerRoot, f[2], "freezer.state")
+			if state, _ := os.ReadFile(name); strings.HasPrefix(string(state), "FR") { // FROZEN, FREEZING; of a group above, too
+				return name
+			}
+		}
+	}
+	return ""
 }

@@ -59,6 +59,10 @@ func attachable(pid int) error {
 	if sys.IsKernelThread(pid) || st.Tracer != 0 {
 		return diagnoseAttach(pid, unix.EPERM)
 	}
+	// Its threads could be stopped, but would run no call for jalon before it is thawed.
+	if file := procdir.Frozen(pid); file != "" {
+		return &fail.Error{Op: op, Err: fmt.Errorf("its control group has frozen it (%s)", file), Remedy: "thaw it, then try again"}
+	}
 	// Where the file may not be read the seize is refused too, with a reason.
 	if ok, err := is64(pid); err == nil && !ok {
 		return &fail.Error{Op: op, Err: errors.New("it is not a 64-bit x86 program"), Remedy: "jalon traces x86-64 programs"}

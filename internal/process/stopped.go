@@ -253,6 +253,7 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
+	var none error // memory is not to be had, wherever it is
 	for i, at := range memory.NearGaps(memory.WithHeap(maps, memory.HeapStart(s.sp.Pid)), addr, size) {
 		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
@@ -268,6 +269,12 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 		if !(errors.Is(err, unix.EEXIST) || errors.Is(err, unix.EPERM) || errors.Is(err, unix.ENOMEM)) || i > 64 {
 			return 0, s.wrap(op, err)
 		}
+		if errors.Is(err, unix.ENOMEM) {
+			none = err
+		}
+	}
+	if none != nil {
+		return 0, s.wrap(op, inject.WithLimits(none))
 	}
 	return 0, &fail.Error{Op: op, Err: errors.New("no room within 2 GiB")}
 }

@@ -55,15 +55,19 @@ func (g *stubPage) take(lo, hi uint64) (uint64, bool) {
 // gaps are the free ranges of an address space.
 type gaps struct{ list []span }
 
-// newGaps leaves out ranges into which the heap and the stacks may grow.
+// newGaps leaves out ranges into which the heap and the stacks may grow. Any anonymous memory may be a stack that grows
+// (MAP_GROWSDOWN).
 func newGaps(maps []process.Mapping) *gaps {
-	const stackRoom, heapRoom = 64 << 20, 1 << 30
+	const stackRoom, growRoom, heapRoom = 64 << 20, 16 << 20, 1 << 30
 	g := &gaps{}
 	end := uint64(1 << 16)
 	for _, m := range maps {
 		lo, hi := m.Start, m.End
-		if strings.HasPrefix(m.Path, "[stack") {
+		switch {
+		case strings.HasPrefix(m.Path, "[stack"):
 			lo -= min(lo, stackRoom)
+		case m.Path == "" && !m.Shared && m.Prot&unix.PROT_WRITE != 0:
+			lo -= min(lo, growRoom)
 		}
 		if m.Path == "[heap]" {
 			hi += heapRoom

@@ -38,6 +38,14 @@ func (in *Injector[T]) WithScratch(t T, sp *Workspace, f func(scratch uint64) er
 	return err
 }
 
+// WithLimits returns the error of a call that maps memory, with the usual causes where there is none to be had.
+func WithLimits(err error) error {
+	if !errors.Is(err, unix.ENOMEM) {
+		return err
+	}
+	return fail.Explain("cannot allocate memory (its limits may be too low: RLIMIT_AS, RLIMIT_DATA, vm.max_map_count, or those of its control group)", err)
+}
+
 // scratchSize has room for lists of a thousand calls. What is not used takes no memory.
 const scratchSize = 64 << 10
 
@@ -48,7 +56,7 @@ func (in *Injector[T]) NeedScratch(t T, sp *Workspace) error {
 	}
 	addr, err := in.Run(t, sp, unix.SYS_MMAP, sp.Place(scratchSize), scratchSize, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 	if err != nil {
-		return fmt.Errorf("allocating memory in the process: %w", err)
+		return fmt.Errorf("allocating memory in the process: %w", WithLimits(err))
 	}
 	sp.Scratch = addr
 	return nil

@@ -8,12 +8,15 @@ import (
 	"strconv"
 	"strings"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // The room that stays free around what grows: a stack grows down (its limit is 8
 // MiB by default, and the kernel keeps a guard gap of 1 MiB), the heap of brk(2)
-// grows up and fails where it meets us.
+// grows up and fails where it meets us. Any anonymous memory may be a stack that
+// grows (MAP_GROWSDOWN), which maps does not show.
 const (
 	stackRoom = 16 << 20
 	heapRoom  = 1 << 30
@@ -62,7 +65,7 @@ func WithHeap(maps []Mapping, start uint64) []Mapping {
 }
 
 // NearGaps lists addresses where size bytes are free and every byte is within
-// reach of addr, best first: the nearest; those in the heap's way last.
+// reach of addr, best first: the nearest; those in the way of the heap or of what may be a stack last.
 func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 	lo, hi := uint64(lowest), uint64(highest)
 	if addr > Reach && addr-Reach > lo {
@@ -76,7 +79,7 @@ func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 		bad      bool
 	}
 	var cands []cand
-	add := func(from, to uint64, heapBelow bool) {
+	add := func(from, to uint64, inTheWay bool) {
 		from, to = max(from, lo), min(to, hi)
 		from = (from + PageSize - 1) &^ (PageSize - 1)
 		to &^= PageSize - 1
@@ -84,10 +87,14 @@ func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 			return
 		}
 		at := min(max(addr&^(PageSize-1), from), to-size)
-		cands = append(cands, cand{at, max(at, addr) - min(at, addr), heapBelow})
+		cands = append(cands, cand{at, max(at, addr) - min(at, addr), inTheWay})
 	}
 	end, heap := uint64(lowest), false
-	gap := func(to uint64) {
+	gap := func(to uint64, room uint64) {
+		if room = min(room, to); room > 0 {
+			add(max(end, to-room), to, true)
+			to -= room
+		}
 		if heap && to > end+heapRoom {
 			add(end, end+heapRoom, true)
 			add(end+heapRoom, to, false)
@@ -95,15 +102,19 @@ func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 			add(end, to, heap)
 		}
 	}
-	for _, m := range maps {
-		to := m.Start
-		if strings.HasPrefix(m.Path, "[stack") && to > stackRoom {
-			to -= stackRoom
+	for i := range maps {
+		m := &maps[i]
+		switch {
+		case strings.HasPrefix(m.Path, "[stack") && m.Start > stackRoom:
+			gap(m.Start-stackRoom, 0)
+		case mayGrow(m):
+			gap(m.Start, stackRoom)
+		default:
+			gap(m.Start, 0)
 		}
-		gap(to)
 		end, heap = m.End, m.Path == "[heap]"
 	}
-	gap(highest)
+	gap(highest, 0)
 	sort.SliceStable(cands, func(i, j int) bool {
 		if cands[i].bad != cands[j].bad {
 			return !cands[i].bad
@@ -115,4 +126,9 @@ func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 		out[i] = c.at
 	}
 	return out
+}
+
+// mayGrow reports whether a mapping may be a stack that grows down.
+func mayGrow(m *Mapping) bool {
+	return m.Path == "" && !m.Shared && m.Prot&unix.PROT_WRITE != 0
 }

@@ -4,6 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"golang.org/x/sys/unix"
+
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
@@ -36,6 +38,9 @@ func checkGaps(t *testing.T, maps []Mapping, addr, size uint64) []uint64 {
 func TestNearGaps(t *testing.T) {
 	const M = 1 << 20
 	m := func(lo, hi uint64, path string) Mapping { return Mapping{Start: lo, End: hi, Path: path} }
+	anon := func(lo, hi uint64) Mapping {
+		return Mapping{Start: lo, End: hi, Prot: unix.PROT_READ | unix.PROT_WRITE}
+	}
 	for _, c := range []struct {
 		name       string
 		maps       []Mapping
@@ -48,6 +53,9 @@ func TestNearGaps(t *testing.T) {
 		{"behind a library, the nearest", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+2*M, 1<<46+3*M, "/b")}, 1<<46 + 2*M + 5, M, 1<<46 + 3*M},
 		{"between libraries", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+2*M, 1<<46+3*M, "/b"), m(1<<46+3*M, 1<<46+4*M, "/c")}, 1<<46 + 2*M + 5, M, 1<<46 + M},
 		{"not under the stack", []Mapping{m(1<<46, 1<<46+M, "/a"), m(1<<46+10*M, 1<<46+11*M, "[stack]")}, 1<<46 + M - 1, 9 * M, 1<<46 - 9*M},
+		{"not under what may be a stack", []Mapping{m(lowest, 1<<46+M, "/a"), anon(1<<46+3*M, 1<<46+4*M), m(1<<46+4*M, 1<<46+50*M, "/b")}, 1<<46 + M - 1, M, 1<<46 + 50*M},
+		{"under what may be a stack, with room", []Mapping{m(lowest, 1<<46+M, "/a"), anon(1<<46+30*M, 1<<46+31*M)}, 1<<46 + M - 1, M, 1<<46 + M},
+		{"under what may be a stack, if there is no other", []Mapping{m(lowest, 1<<46+M, "/a"), anon(1<<46+3*M, 1<<46+4*M), m(1<<46+4*M, highest, "/b")}, 1<<46 + M - 1, M, 1<<46 + M},
 		{"an empty heap to come", WithHeap([]Mapping{m(1<<45, 1<<45+M, "/p")}, 1<<45+2*M), 1<<45 + M - 1, M / 2, 1<<45 + M},
 		{"nothing within reach", []Mapping{m(lowest, highest, "/all")}, 1 << 40, PageSize, 0},
 	} {
