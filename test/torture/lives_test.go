@@ -140,9 +140,9 @@ var known = map[string]string{
 
 // refusable are lives to which jalon may refuse to attach, with the words of the reason. They live on untraced.
 var refusable = map[string]string{
-	"no-space":    "cannot allocate memory",
-	"no-data":     "cannot allocate memory",
-	"no-files":    "too many open files",
+	"no-space": "cannot allocate memory",
+	"no-data":  "cannot allocate memory",
+	"no-files": "too many open files",
 	// Only where every instruction is a place: some would be uprobes, or the file has another name.
 	"sealed":      "not installed",
 	"from-memory": "has no code of",
