@@ -58,7 +58,7 @@ type Options struct {
 	Buffer int   // bytes of the ring of each CPU; 0: 4 MiB
 	Clock  Clock // where the times of hits in the process come from
 	// Overwrite keeps the newest events: where a ring is full, the oldest of its parts is overwritten. Events are shown by
-	// [Trace.Snapshot] and at the end. It is for places in the process, with a clock, and needs InProcess.
+	// [Trace.Snapshot] and at the end. It needs a clock.
 	Overwrite bool
 	// Wait is how long a hit in the process may wait for room in a full ring, counted from when the ring was last read: the program
 	// becomes as slow as the output, and no event is lost while the output goes on. 0: hits without room are lost at once. The kernel
@@ -170,15 +170,6 @@ func (o *Options) checkOverwrite() error {
 	}
 	if !o.Overwrite {
 		return nil
-	}
-	for i := range o.Tracepoints {
-		where, err := o.Tracepoints[i].Where()
-		if err != nil {
-			return err
-		}
-		if where == InKernel || o.Kernel.Places || !o.InProcess {
-			return fmt.Errorf("%s: only code in the process keeps the newest events, not the kernel engine", o.Tracepoints[i].Place)
-		}
 	}
 	switch size := orDefault(o.Buffer, defaultBuffer); {
 	case o.Clock == NoClock:

@@ -120,13 +120,12 @@ func TestWaitForTheDead(t *testing.T) {
 // TestOnFullRefused: what --on-full cannot be.
 func TestOnFullRefused(t *testing.T) {
 	for args, want := range map[string]string{
-		"--on-full=block":                     "it is drop, overwrite, wait, or wait:TIME",
-		"--on-full=wait:x":                    "it is drop, overwrite, wait, or wait:TIME",
-		"--on-full=wait:2h":                   "50ms to 1h",
-		"--on-full=wait --clock=coarse":       "only with the clock tsc",
-		"--on-full=wait --overwrite":          "no hit waits",
-		"--on-full=drop:1s":                   "it is drop, overwrite, wait, or wait:TIME",
-		"--on-full=overwrite --engine=kernel": "only code in the process",
+		"--on-full=block":               "it is drop, overwrite, wait, or wait:TIME",
+		"--on-full=wait:x":              "it is drop, overwrite, wait, or wait:TIME",
+		"--on-full=wait:2h":             "50ms to 1h",
+		"--on-full=wait --clock=coarse": "only with the clock tsc",
+		"--on-full=wait --overwrite":    "no hit waits",
+		"--on-full=drop:1s":             "it is drop, overwrite, wait, or wait:TIME",
 	} {
 		r := jalon(t, append(append([]string{"trace"}, strings.Fields(args)...), "main", "--", "/bin/true")...)
 		if r.status == 0 || !strings.Contains(r.stderr, want) {

@@ -24,7 +24,7 @@ type recordCmd struct {
 	Keep         int           `help:"Keep this number of parts: the oldest are removed, also when the disk is full"`
 	Compress     bool          `help:"Compress the parts that are complete (zstd); jalon reads them, other viewers do not"`
 
-	Flight string   `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 32M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
+	Flight string   `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 256M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
 	Redact []string `sep:"none" placeholder:"FIELD|/REGEXP/" help:"Take something out before it reaches the disk: values of fields and members of this name (pass*, req->key), or what matches in texts: strings, names of threads, paths, command lines"`
 	Live   bool     `help:"Print the events while they are recorded, in the order of time, as jalon trace does. Recording does not wait for it: what comes too fast is recorded only, and counted"`
 	Set    []string `enum:"${sets}" placeholder:"SET,..." help:"Record sets of places, in addition to those that are named: ${sets}; kernel events have LTTng's names and fields for viewers. 'jalon list --set' prints what is in them"`

@@ -53,7 +53,7 @@ type traceCmd struct {
 	Nanos        bool   `name:"ns" help:"Times in text with nanoseconds (default microseconds)"`
 	Colour       string `enum:"auto,always,never" default:"auto" help:"Colours in text: on a terminal, unless NO_COLOR is set (auto), always, never"`
 	Max          uint64 `short:"n" help:"End after this number of events; the program continues"`
-	Overwrite    bool   `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1. For places in the process (--engine process is implied)"`
+	Overwrite    bool   `help:"Keep the newest events (flight recorder): where a buffer is full, its oldest part is overwritten. They are printed at the end, and when jalon gets SIGUSR1."`
 	Control      string `placeholder:"PATH" help:"Create a socket at PATH for requests of jalon control while the trace runs: ${control}"`
 	DumpIR       bool   `name:"dump-ir" help:"Show the hit programs"`
 	DumpCode     bool   `name:"dump-code" help:"Show their machine code"`

@@ -36,7 +36,7 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: stack.frames, StackLimit: stack.bytes, FramePointers: stack.pointers,
 		MaxEvents: c.Max, DebugDirs: c.Debug, Pending: c.Pending, Duration: c.Duration, Warn: c.warn,
 		Kernel:    jalon.KernelOptions{Places: c.All || c.Engine == "kernel", All: c.All, Vmlinux: c.Vmlinux, Cost: c.Cost, Force: c.Force},
-		InProcess: c.Engine == "process" || c.Overwrite, Overwrite: c.Overwrite, Clock: clocks[c.Clock],
+		InProcess: c.Engine == "process", Overwrite: c.Overwrite, Clock: clocks[c.Clock],
 		Debug: jalon.Debug{NoOptimise: c.NoOpt, Avoid: c.Avoid, Started: started, OnPanic: bug},
 	}
 	if c.Cgroup != "" {

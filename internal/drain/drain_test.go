@@ -29,7 +29,7 @@ func newRings(t testing.TB, recordSize int) *rings {
 	if err != nil {
 		t.Fatal(err)
 	}
-	flat, err := ring.NewFlat(4, 1<<20, 4096, 1, ring.MaxFlat)
+	flat, err := ring.NewFlat(4, 1<<20, 4096, 1, false, ring.MaxFlat)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -104,7 +104,7 @@ func (d *Drain) ReadToEnd() error {
 	}
 	for _, src := range d.sources {
 		for cpu := range src.reader.Rings() {
-			if !src.Kernel {
+			if !src.Kernel || src.mem.Overwrites() {
 				continue
 			}
 			if err := d.readLast(src, cpu); err != nil {

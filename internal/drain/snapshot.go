@@ -2,6 +2,7 @@ package drain
 
 import (
 	"errors"
+	"runtime"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -85,6 +86,9 @@ func (d *Drain) copyRings(final bool) (rings []overwritten, err error) {
 			continue
 		}
 		src.counters.Sample(src.decoder.Schemas)
+		if final && src.Kernel {
+			src.settleAll()
+		}
 		if err := func() (err error) {
 			defer src.mem.Guard(&err)()
 			for cpu := range src.reader.Rings() {
@@ -96,6 +100,17 @@ func (d *Drain) copyRings(final bool) (rings []overwritten, err error) {
 		}
 	}
 	return rings, nil
+}
+
+// settleAll waits until no program of the kernel engine is in a hit, when they have been detached: see settle. A program may wait for a
+// page, so there is a limit; what is not complete then is counted as torn.
+func (src *Source) settleAll() {
+	end := time.Now().Add(time.Second)
+	for cpu := range src.reader.Rings() {
+		for !src.reader.Settled(cpu) && time.Now().Before(end) {
+			runtime.Gosched()
+		}
+	}
 }
 
 // mostPatience is how long a snapshot waits for the reader of its output.

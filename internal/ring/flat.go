@@ -6,7 +6,7 @@ import "fmt"
 // array map, where nothing can be mapped twice. So each ring's data has Slack
 // bytes behind it; a record that begins before the end of the data goes on there.
 //
-//	0                         counters, CounterStride bytes a ring
+//	0                         counters, CounterStride bytes a ring; with Overwrite behind them a word a site (Layout.Given)
 //	Rings() * CounterStride   rings, RingStride bytes each: header page, data, slack
 //	behind them               a page of variables, switches (a byte a site)
 type Flat struct {
@@ -23,18 +23,18 @@ type Flat struct {
 const MaxFlat = 1<<29 - 1<<20
 
 // NewFlat rounds up like NewGeometry, and halves the ring size until everything fits into limit bytes, at most
-// MaxFlat.
-func NewFlat(cpus, ringSize, maxRecord, sites int, limit uint64) (Flat, error) {
+// MaxFlat. The sub-buffers of rings that are overwritten have room for the largest record.
+func NewFlat(cpus, ringSize, maxRecord, sites int, overwrite bool, limit uint64) (Flat, error) {
 	g, err := NewGeometry(cpus, ringSize, sites)
 	if err != nil {
 		return Flat{}, err
 	}
 	maxRecord = max(maxRecord, RecHeader)
 	slack := (int(LargestEvent(uint64(maxRecord))) + PageSize - 1) / PageSize * PageSize
-	f := Flat{CPUs: g.CPUs, RingSize: g.RingSize, Slack: max(slack, PageSize), Sites: sites}
+	f := Flat{CPUs: g.CPUs, RingSize: g.RingSize, Slack: max(slack, PageSize), Sites: sites, Overwrite: overwrite}
 	limit = min(limit, MaxFlat)
 	least := PageSize
-	for uint64(least)-SubSize(uint64(least)) < LargestEvent(uint64(maxRecord)) {
+	for f.largest(uint64(least)) < LargestEvent(uint64(maxRecord)) {
 		least *= 2
 	}
 	f.RingSize = max(f.RingSize, least)
@@ -46,9 +46,33 @@ func NewFlat(cpus, ringSize, maxRecord, sites int, limit uint64) (Flat, error) {
 	return f, nil
 }
 
+// largest is how much room an event can have in a ring of this size.
+func (f Flat) largest(ring uint64) uint64 {
+	if f.Overwrite {
+		return SubSize(ring)
+	}
+	return ring - SubSize(ring)
+}
+
 // Fill gives counters to as many sites as there is room for in the pages of those that have
 // some: it takes no more memory.
-func (f *Flat) Fill() { f.Sites = int(f.CounterStride() / (CountersPerSite * 8)) }
+func (f *Flat) Fill() { f.Sites = int(f.CounterStride() / (8 * f.siteWords())) }
+
+// siteWords is how many words a site has on each CPU.
+func (f Flat) siteWords() uint64 {
+	if f.Overwrite { // CounterRecorded is used: Given is a word of its own
+		return CountersPerSite + 1
+	}
+	return CountersPerSite
+}
+
+// given is the offset of CPU 0's word of a site that its programs leave for each other.
+func (f Flat) given(site uint32) uint64 {
+	if f.Overwrite {
+		return 8 * (CountersPerSite*uint64(f.Sites) + uint64(site))
+	}
+	return f.CounterOffset(0, site, CounterRecorded)
+}
 
 func (f Flat) sites() int    { return f.Sites }
 func (f Flat) size() uint64  { return uint64(f.RingSize) }
@@ -59,7 +83,7 @@ func (f Flat) Rings() int { return int(ceilPow2(uint64(f.CPUs))) }
 
 // CounterStride is the distance between two CPUs' counters.
 func (f Flat) CounterStride() uint64 {
-	return ceilPow2(max(PageSize, uint64(f.Sites)*CountersPerSite*8))
+	return ceilPow2(max(PageSize, uint64(f.Sites)*f.siteWords()*8))
 }
 
 // CounterOffset is the offset of a counter.
@@ -92,6 +116,8 @@ func (f Flat) Size() uint64 { return f.switches() + switchBytes(f.Sites) }
 func (f Flat) Layout(site uint32) Layout {
 	return Layout{
 		Counters:      f.CounterOffset(0, site, 0),
+		Recorded:      f.CounterOffset(0, site, CounterRecorded),
+		Given:         f.given(site),
 		CounterStride: f.CounterStride(),
 		CounterStep:   8,
 		Rings:         f.RingOffset(0),

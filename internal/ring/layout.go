@@ -230,13 +230,16 @@ const (
 
 // Layout has the addresses of the shared memory in the traced process, for the code generator.
 type Layout struct {
-	Control       uint64 // address of the control page
-	Counters      uint64 // address of CPU 0's counters of this site
-	CounterStride uint64 // bytes from one CPU's counters to the next CPU's; a power of two
-	CounterStep   uint64 // bytes from one counter of a site to the next
-	Rings         uint64 // address of CPU 0's ring
-	RingStride    uint64 // bytes from one CPU's ring to the next's; a power of two
-	RingSize      uint64 // bytes of data of a ring; a power of two
+	Control  uint64 // address of the control page
+	Counters uint64 // address of CPU 0's counters of this site
+	// Recorded is the address of CPU 0's CounterRecorded, and Given that of its word that the site's programs leave for each other
+	// (ir.Give): only in the kernel engine's memory.
+	Recorded, Given uint64
+	CounterStride   uint64 // bytes from one CPU's counters to the next CPU's; a power of two
+	CounterStep     uint64 // bytes from one counter of a site to the next
+	Rings           uint64 // address of CPU 0's ring
+	RingStride      uint64 // bytes from one CPU's ring to the next's; a power of two
+	RingSize        uint64 // bytes of data of a ring; a power of two
 	// Variables is the address of the session's VariableCount variables (u64 each), which all sites and CPUs
 	// share.
 	Variables     uint64

@@ -42,6 +42,7 @@ type modelCounts struct {
 	Complete, Lost   int
 	Compact, Nested  int // without a context of their own; in handlers of signals
 	Near             int // without a context of their own, with lock
+	Kept             int // with one, since a program was interrupted
 	Aborted, Refused int // sequences, exchanges
 	Fillers, Holes   int // of threads that were killed
 }
@@ -52,6 +53,7 @@ func (c *modelCounts) add(d *modelCounts) {
 	c.Compact += d.Compact
 	c.Nested += d.Nested
 	c.Near += d.Near
+	c.Kept += d.Kept
 	c.Aborted += d.Aborted
 	c.Refused += d.Refused
 	c.Fillers += d.Fillers
@@ -264,11 +266,14 @@ func (th *modelThread) run() {
 }
 
 func (th *modelThread) reserveLocked() {
-	if th.m.on {
+	switch {
+	case th.m.flat:
+		th.kernelOver()
+	case th.m.on:
 		th.lockedOver()
-		return
+	default:
+		th.locked()
 	}
-	th.locked()
 }
 
 func (th *modelThread) reserveSlow() {

@@ -56,6 +56,7 @@ func (c *overwriteCounts) add(d *overwriteCounts) {
 // overwriteModel is what the model of this mode has besides.
 type overwriteModel struct {
 	on, immortal bool // this mode; threads are not killed
+	flat         bool // as the kernel's programs do
 	overwritten  overwriteCounts
 	where        map[uint64]place // of completed records, by their keys
 	begun        [2 * modelCPUs]map[uint64]uint64

@@ -39,8 +39,32 @@ import "sync/atomic"
 // Of a ring of sequences, all heads up to reserved are stored before the reservation: what is in a sub-buffer that is not
 // complete can be read all the same, without the events with WordPending.
 //
+// The kernel's programs (Flat) do as writers with lock; programs cannot die, so less is counted by itself:
+//
+//	1f. as 1o, but that the entry is exchanged as a whole: lock cmpxchg base, done: old base, done -> done, done. It looks at a
+//	    bounded number of entries and tries the exchanges a bounded number of times; then the hit is lost, and counted.
+//	2f. as 2o. The distance in reserved is not part of the position that is compared.
+//	2n. if the event needs no sub-buffer: as 2k, but that the context is only used if done - base is all from the sub-buffer's start
+//	    to old. Then all that was reserved before old is complete: what the interrupted program of a lower hit has reserved and not
+//	    stored is not. (The room has older contents, which could look like a context of this thread. In a ring that is not
+//	    overwritten it is zero.) If the exchange of 3f succeeds, nothing was reserved since 1f, so done had no part of what is behind
+//	    old, and old is in the sub-buffer's present turn.
+//	3f. as 3o and 3k: with a context of its own the event leaves its distance, without one the distance grows.
+//	4f. as 4o. Of done only the filler is added here, to old's sub-buffer, behind the filler's word. A sub-buffer whose entry lacks
+//	    something is not read and not begun again: by the interrupted program's own hit it becomes complete.
+//	6f. behind 6: done += units of packet's head, context and event, those that it has reserved. The addition returns the old value,
+//	    which makes it a barrier also where stores are not seen in order.
+//
+// A program that is interrupted, or waits for a page, keeps one sub-buffer from being read and from being overwritten, until it
+// goes on. Interrupts, and threads of the same CPU, that hit meanwhile reserve behind it, and pass over that sub-buffer when they
+// come round to it. In each state between two steps an entry is complete, or claimed by one program that will begin it or undo
+// the claim, or of the present turn; only one exchange makes the first the second, and only additions of what was reserved make the
+// third the first again.
+//
 // Reader protocol (Snapshot), for each sub-buffer; the writers do not wait for it and it stores nothing:
 //
+//	R0. load reserved once. A sub-buffer that begins behind it is for the next snapshot: one before it may have been copied when it was
+//	    not full yet, and the rest of that would be missing between the two.
 //	R1. load done and base, then reserved.
 //	R2. if complete: copy the whole. If the whole room from the head's position to reserved is complete: copy that. done was loaded
 //	    before reserved, and all that is complete was reserved before: none of it is missing. Of a ring of sequences, if anything
@@ -52,8 +76,8 @@ import "sync/atomic"
 // The position in a sub-buffer's head gives the order. CounterRecorded less what snapshots have returned is what was
 // overwritten before, or is in torn sub-buffers: exactly, when no hit is under way.
 
-// MaxOverwrite is the largest ring that can be overwritten.
-const MaxOverwrite = MaxSubs * 128 << 10
+// MaxOverwrite is the largest ring that can be overwritten: a snapshot copies it.
+const MaxOverwrite = 256 << 20
 
 // initialise makes all sub-buffers ones that can be overwritten.
 func (s *Shared) initialise() {

@@ -27,8 +27,8 @@ const (
 	largest   = 8 * (1<<sizeBits - 1) // event whose size is in its word
 )
 
-// SubSize is the size of the sub-buffers of a ring of this size: a power of two.
-func SubSize(ring uint64) uint64 { return min(max(ring/32, 512), 128<<10) }
+// SubSize is the size of the sub-buffers of a ring of this size: a power of two. There are MaxSubs at most.
+func SubSize(ring uint64) uint64 { return min(max(ring/32, 512), max(128<<10, ring/MaxSubs)) }
 
 // HeadOf is the size of the head of an event that becomes a record of this size.
 func HeadOf(record uint64) uint64 {

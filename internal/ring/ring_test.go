@@ -108,7 +108,7 @@ func testGeometry(t *testing.T, g Geometry, size int) {
 
 // TestFlat: what is promised to the code generator and to the verifier.
 func TestFlat(t *testing.T) {
-	f, err := NewFlat(6, 1<<20, 5000, 100, MaxFlat)
+	f, err := NewFlat(6, 1<<20, 5000, 100, false, MaxFlat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -119,12 +119,27 @@ func TestFlat(t *testing.T) {
 	if end := l.Rings + 7*l.RingStride + PageSize + l.RingSize + uint64(f.Slack); end != l.Variables || l.Switch != end+PageSize+7 || f.switches()+PageSize != f.Size() {
 		t.Errorf("the last ring ends at %d, variables begin at %d of %d", end, l.Variables, f.Size())
 	}
-	big, err := NewFlat(256, 64<<20, 5000, 100, MaxFlat)
+	big, err := NewFlat(256, 64<<20, 5000, 100, false, MaxFlat)
 	if err != nil || big.Size() > MaxFlat || big.RingSize < 1<<20 {
 		t.Errorf("%+v, %v", big, err)
 	}
-	if _, err := NewFlat(8192, 64<<20, 1<<20, 100, MaxFlat); err == nil {
+	if _, err := NewFlat(8192, 64<<20, 1<<20, 100, false, MaxFlat); err == nil {
 		t.Error("a size beyond the limit is accepted")
+	}
+	over, err := NewFlat(6, 1<<20, 5000, 100, true, MaxFlat)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if l := over.Layout(99); SubSize(l.RingSize) < LargestEvent(5000) || l.Recorded != 99*32+24 || l.Given != 100*32+99*8 || l.CounterStride != 4096 || !l.Overwrite {
+		t.Errorf("%+v", l)
+	}
+	if over.Fill(); over.Sites != 102 || over.Layout(101).Given+8 > over.CounterStride() {
+		t.Errorf("%+v", over)
+	}
+	for _, size := range []int{1 << 12, 4 << 20, 32 << 20, 64 << 20, MaxOverwrite} {
+		if sub := SubSize(uint64(size)); sub&(sub-1) != 0 || uint64(size)/sub > MaxSubs {
+			t.Errorf("a ring of %d bytes has sub-buffers of %d", size, sub)
+		}
 	}
 	if _, err := f.Wrap(make([]byte, f.Size()-1)); err == nil {
 		t.Error("too little memory is accepted")
@@ -519,7 +534,7 @@ func TestVariables(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := NewFlat(2, PageSize, 64, 4, MaxFlat)
+	f, err := NewFlat(2, PageSize, 64, 4, false, MaxFlat)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -547,7 +562,7 @@ func TestVariables(t *testing.T) {
 
 // BenchmarkSnapshot copies and decodes a full ring of 32 MiB.
 func BenchmarkSnapshot(b *testing.B) {
-	g := geometry(b, 1, MaxOverwrite, 1)
+	g := geometry(b, 1, 32<<20, 1)
 	g.Overwrite = true
 	s := newShared(b, g)
 	w := newWriter(s, 0, nil)

@@ -228,7 +228,9 @@ func (s *Shared) WaitUntil(ring int, tsc uint64) {
 }
 
 // near: writers of a ring use contexts of others (2k).
-func (s *Shared) near(ring int) bool { return !s.g.overwrite() && ring >= s.restartable() }
+func (s *Shared) near(ring int) bool {
+	return (!s.g.overwrite() || s.g.spare() > 0) && ring >= s.restartable()
+}
 
 // Used returns the number of reserved bytes in a ring that the reader has not consumed, committed or not.
 func (s *Shared) Used(cpu int) uint64 {

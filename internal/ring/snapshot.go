@@ -47,6 +47,7 @@ func (s *Snapshot) Next(dst []byte) (records []byte, ok bool) {
 // copyAll copies what can be read of all sub-buffers, the oldest first.
 func (rr *ringReader) copyAll(final bool) []piece {
 	var pieces []piece
+	before := rr.end()
 	for i := range rr.size / rr.sub {
 		p, torn := rr.copySub(i)
 		for tries := 0; torn && tries < mostTries && !final; tries++ {
@@ -56,12 +57,32 @@ func (rr *ringReader) copyAll(final bool) []piece {
 		if torn {
 			rr.stats.TornSubs++
 		}
+		if p.pos >= before { // what is before it may have been copied before it was whole: for the next snapshot
+			continue
+		}
 		if uint64(len(p.data)) > 0 && p.pos+uint64(len(p.data)) > rr.pos {
 			pieces = append(pieces, p)
 		}
 	}
 	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Compare(a.pos, b.pos) })
 	return pieces
+}
+
+// Settled reports whether all that writers have reserved in a ring that is overwritten, and of which no entry has been claimed for
+// nothing, is complete: no program is in a hit.
+func (r *Reader) Settled(cpu int) bool {
+	rr := &r.rings[cpu]
+	end := rr.end()
+	for i := range rr.size / rr.sub {
+		e := entry(atomic.LoadUint64((*uint64)(unsafe.Add(rr.table, SubEntry*i))))
+		if e.done() == rr.sub {
+			continue
+		}
+		if (end-1)&(rr.size-1)/rr.sub != i || e.done() != (end-1)&(rr.sub-1)+1 {
+			return false
+		}
+	}
+	return rr.end() == end
 }
 
 // mostTries is how often a sub-buffer that writers are at is tried again.

@@ -25,18 +25,26 @@ func FuzzHostileSnapshot(f *testing.F) {
 	f.Add(^uint64(0), words(sub/8, 1<<32, 7), words(PacketMagic, 1, 0, 0, 0, 0, ^uint64(0), 0, event|WordPending))
 	f.Add(uint64(PageSize), words(sub/8), words(PacketMagic, 1, 0, 0, 0, 0, 0, 0, uint64(EventWord(1, 0, 16))<<32|KindEvent<<WordKind, 1<<40))
 	f.Fuzz(func(t *testing.T, reserved uint64, table, data []byte) {
-		for _, restartable := range []bool{false, true} {
-			for _, final := range []bool{false, true} {
-				testHostileSnapshot(t, restartable, final, reserved, table, data)
+		for _, final := range []bool{false, true} {
+			for _, restartable := range []bool{false, true} {
+				g := geometry(t, 1, PageSize, 2)
+				g.Overwrite, g.Restartable = true, restartable
+				testHostileSnapshot(t, newShared(t, g), final, reserved, table, data)
 			}
+			f, err := NewFlat(1, PageSize, 100, 2, true, MaxFlat)
+			if err != nil {
+				t.Fatal(err)
+			}
+			s, err := f.Wrap(make([]byte, f.Size()))
+			if err != nil {
+				t.Fatal(err)
+			}
+			testHostileSnapshot(t, s, final, reserved, table, data)
 		}
 	})
 }
 
-func testHostileSnapshot(t *testing.T, restartable, final bool, reserved uint64, table, data []byte) {
-	g := geometry(t, 1, PageSize, 2)
-	g.Overwrite, g.Restartable = true, restartable
-	s := newShared(t, g)
+func testHostileSnapshot(t *testing.T, s *Shared, final bool, reserved uint64, table, data []byte) {
 	r := NewReader(s)
 	r.SetSize(0, RecHeader+16)
 	ring := s.g.RingOffset(0)
@@ -46,6 +54,7 @@ func testHostileSnapshot(t *testing.T, restartable, final bool, reserved uint64,
 	for i := range len(room) / max(1, len(data)) {
 		copy(room[i*len(data):], data)
 	}
+	_ = r.Settled(0) // it ends
 	for range 2 {
 		snap, got := r.Snapshot(0, final), 0
 		for {
@@ -62,10 +71,13 @@ func testHostileSnapshot(t *testing.T, restartable, final bool, reserved uint64,
 	}
 }
 
+// overwriteSize is the size of each of the two rings of TestSnapshotTime.
+const overwriteSize = 32 << 20
+
 // TestSnapshotTime: a snapshot of 64 MiB is copied in a small multiple of the time that this machine needs to copy as much
 // memory in the same run. The writers' protocol has no step that waits for it.
 func TestSnapshotTime(t *testing.T) {
-	g := geometry(t, 2, MaxOverwrite, 1)
+	g := geometry(t, 2, overwriteSize, 1)
 	g.Overwrite = true
 	s := newShared(t, g)
 	w := newWriter(s, 0, nil)
@@ -97,8 +109,8 @@ func TestSnapshotTime(t *testing.T) {
 				bytes += len(p.data)
 			}
 		}
-		if best = min(best, time.Since(start)); bytes != 2*MaxOverwrite {
-			t.Fatalf("%d bytes of %d", bytes, 2*MaxOverwrite)
+		if best = min(best, time.Since(start)); bytes != 2*overwriteSize {
+			t.Fatalf("%d bytes of %d", bytes, 2*overwriteSize)
 		}
 	}
 	t.Logf("64 MiB in %v; plain copies %v", best, plain)

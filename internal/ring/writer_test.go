@@ -58,7 +58,7 @@ func newWriter(s *Shared, site uint32, pause func()) *writer {
 // newFlat makes memory without mirrors.
 func newFlat(t testing.TB, cpus, size, maxRecord, sites int) *Shared {
 	t.Helper()
-	f, err := NewFlat(cpus, size, maxRecord, sites, MaxFlat)
+	f, err := NewFlat(cpus, size, maxRecord, sites, false, MaxFlat)
 	if err != nil {
 		t.Fatal(err)
 	}

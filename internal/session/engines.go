@@ -116,7 +116,7 @@ func (s *Session) openKernel() (arming.KernelEngine, error) {
 		host.Close()
 		return nil, err
 	}
-	opt := kernel.EngineOptions{BufferSize: s.opt.BufferSize, Cost: s.opt.Kernel.Cost, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code}
+	opt := kernel.EngineOptions{BufferSize: s.opt.BufferSize, Overwrite: s.opt.Overwrite, Cost: s.opt.Kernel.Cost, IR: s.opt.Dump.IR, Code: s.opt.Dump.Code}
 	if opt.Later = laterPrograms; s.mine.Process != nil {
 		opt.Room = uprobes.Spare
 	}

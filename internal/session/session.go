@@ -26,7 +26,7 @@ type Options struct {
 	NewSink     func(*Session) drain.Sink
 	BufferSize  int // bytes of the ring of each CPU
 	Clock       Clock
-	// Overwrite: the oldest records are overwritten, and shown by Snapshot and at the end. Only for places in the process.
+	// Overwrite: the oldest records are overwritten, and shown by Snapshot and at the end.
 	Overwrite bool
 	// Wait is how long a hit may wait for room in a ring behind the reader's last progress; 0: it is lost at once.
 	Wait        time.Duration

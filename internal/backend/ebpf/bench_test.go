@@ -105,14 +105,27 @@ func BenchmarkProgram(b *testing.B) {
 		{"load-zero", "b0:\nv0 = ctx.8 16\nv1 = load.8 v0+ZERO fault b2\nv2 = const 0\nv3 = slt.4 v1, v2\nbrif v3 -> b1() else b3()\nb1:\ncount 1\nexit\nb2(v9):\nexit\nb3:\nexit"},
 		{"load-null", "b0:\nv0 = const 0\nv1 = load.8 v0+16 fault b2\nv2 = const 0\nv3 = slt.4 v1, v2\nbrif v3 -> b1() else b3()\nb1:\ncount 1\nexit\nb2(v9):\nexit\nb3:\nexit"},
 		{"comm-equal", "b0:\nv0 = ctx.8 16\nv1 = streq v0+COMM, \"bash\" fault b2\nbrif v1 -> b1() else b3()\nb1:\ncount 1\nexit\nb2(v9):\nexit\nb3:\nexit"},
+		{"record-overwrite", "b0:\nv0 = ctx.8 0\nv1 = ctx.8 8\n" + record},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			m := newMachine(b)
 			p, err := ir.Parse(m.numbers(c.text))
 			must(b, err)
-			insns, err := Compile(p, benchConfig(m))
+			cfg := benchConfig(m)
+			if strings.HasSuffix(c.name, "-overwrite") {
+				cfg.Layout = overwriting(cfg.Layout)
+				for cpu := range uint64(2) { // all sub-buffers are complete
+					for i := range testOver / testOverSub {
+						binary.LittleEndian.PutUint64(m.mem[cfg.Layout.Rings+cpu*cfg.Layout.RingStride+ring.SubTable+8*uint64(i):], testOverSub/8)
+					}
+				}
+			}
+			insns, err := Compile(p, cfg)
 			must(b, err)
 			turn(b, m, insns)
+			if n := m.counter(ir.CounterLost); n > 0 {
+				b.Errorf("%d hits found no room", n)
+			}
 		})
 	}
 }

@@ -70,6 +70,8 @@ func (c *Config) check() error {
 		return fmt.Errorf("layout of the map: the counters do not fit %d bytes", c.MapSize)
 	case l.Rings+(cpus-1)*l.RingStride+ring.RingData+l.RingSize+c.Slack > c.MapSize:
 		return fmt.Errorf("layout of the map: the rings do not fit %d bytes", c.MapSize)
+	case l.Given+(cpus-1)*l.CounterStride+sites*8 > c.MapSize || l.Recorded+(cpus-1)*l.CounterStride+sites*8 > c.MapSize:
+		return fmt.Errorf("layout of the map: the words of sites do not fit %d bytes", c.MapSize)
 	case l.Switch >= c.MapSize:
 		return fmt.Errorf("layout of the map: the switches do not fit %d bytes", c.MapSize)
 	case l.Variables+8*uint64(l.VariableCount) > c.MapSize:
@@ -158,8 +160,11 @@ func (c *Config) supports(in *ir.Instr) error {
 			return fmt.Errorf("there is no variable %d among %d", in.Imm, c.Layout.VariableCount)
 		}
 	case ir.Reserve:
-		room := ring.LargestEvent(uint64(in.Imm))
-		if most := min(c.Slack, c.Layout.RingSize-ring.SubSize(c.Layout.RingSize)); room > most {
+		room, most := ring.LargestEvent(uint64(in.Imm)), c.Layout.RingSize-ring.SubSize(c.Layout.RingSize)
+		if c.Layout.Overwrite {
+			most = ring.SubSize(c.Layout.RingSize)
+		}
+		if most = min(most, c.Slack); room > most {
 			return fmt.Errorf("a record of %d bytes takes %d, more than the buffers allow (%d)", in.Imm, room, most)
 		}
 	}

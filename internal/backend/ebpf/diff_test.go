@@ -60,15 +60,18 @@ func TestDifferential(t *testing.T) {
 		n.programs++
 	}
 	d := time.Since(began)
-	t.Logf("%d programs, %d runs, %d records, %d fault edges taken, %d rings full, %d events without context, %.0f programs/s",
-		n.programs, n.runs, n.records, n.faults, n.full, m.near, float64(n.programs)/d.Seconds())
+	t.Logf("%d programs, %d runs, %d records, %d fault edges taken, %d rings full, %d events without context, %d in rings that are overwritten (%d without context, %d begin sub-buffers, %d of these passed over others), %.0f programs/s",
+		n.programs, n.runs, n.records, n.faults, n.full, m.near, n.over, m.overNear, m.overBegun, m.overPassed, float64(n.programs)/d.Seconds())
+	if programs >= 3000 && (m.overNear < n.over/20 || m.overBegun < n.over/20 || m.overPassed == 0) {
+		t.Errorf("of %d events in rings that are overwritten %d have no context, %d begin sub-buffers, %d passed over others", n.over, m.overNear, m.overBegun, m.overPassed)
+	}
 	if programs >= 3000 && m.near < n.records/20 {
 		t.Errorf("only %d of %d events have no context", m.near, n.records)
 	}
 }
 
 // tally counts what happened.
-type tally struct{ programs, runs, records, faults, full int }
+type tally struct{ programs, runs, records, faults, full, over int }
 
 func envInt(name string, def int) int {
 	if n, err := strconv.Atoi(os.Getenv(name)); err == nil {
@@ -80,6 +83,9 @@ func envInt(name string, def int) int {
 // trial makes a program that compiles and loads.
 func (m *machine) trial(r *rand.Rand) (*trial, irgen.Options) {
 	cfg := m.randomConfig(r)
+	if r.Intn(3) == 0 {
+		cfg.Layout = overwriting(cfg.Layout)
+	}
 	opt := irgen.Options{Kernel: true, NoRegs: cfg.Context != Regs, Maps: r.Intn(2) == 0}
 	if cfg.Space == Kernel {
 		opt.High = m.highAt
@@ -182,18 +188,24 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 	put := func(at, v uint64) { binary.LittleEndian.PutUint64(word(at), v) }
 	pos := uint64(r.Intn(1<<20)) * 8
 	if !s.RecordRoom { // room in a sub-buffer that was begun is free
-		pos &^= testSub - 1
+		pos &^= ring.SubSize(l.RingSize) - 1
+	}
+	if l.Overwrite && s.RecordRoom && r.Intn(2) == 0 { // near the end of a sub-buffer
+		pos = pos&^(testOverSub-1) + testOverSub - uint64(r.Intn(80))*8
 	}
 	put(l.Rings+ring.RingReserved, pos)
 	put(l.Rings+ring.RingConsumed, pos)
-	if s.RecordRoom && pos&(testSub-1) >= ring.ContextSize && r.Intn(2) == 0 {
+	if !l.Overwrite && s.RecordRoom && pos&(testSub-1) >= ring.ContextSize && r.Intn(2) == 0 {
 		put(l.Rings+ring.RingReserved, m.putContext(l, pos))
 		defer clear(m.mem[l.Rings+ring.RingData+(pos-ring.ContextSize)&(l.RingSize-1):][:ring.ContextSize])
 	}
 	if !s.RecordRoom {
 		put(l.Rings+ring.RingConsumed, pos-testRing)
 	}
-	put(l.Counters+givenWord, s.Given)
+	put(l.Given, s.Given)
+	if l.Overwrite {
+		m.prepareOver(l, r, pos, s.RecordRoom)
+	}
 	for k, v := range s.Vars {
 		put(l.Variables+8*uint64(k), v)
 	}
@@ -219,10 +231,20 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 		counters[k] = binary.LittleEndian.Uint64(word(l.Counters + 8*uint64(k)))
 		put(l.Counters+8*uint64(k), 0)
 	}
-	given := counters[3]
+	given, recorded := counters[3], counters[3]
 	counters[3] = 0
+	take := m.take
+	if l.Overwrite {
+		take, given = m.takeOver, binary.LittleEndian.Uint64(word(l.Given))
+	}
 	size := ring.Position(binary.LittleEndian.Uint64(word(l.Rings+ring.RingReserved))) - pos
-	rec, err := m.take(l, pos, size)
+	rec, err := take(l, pos, size)
+	if l.Overwrite && err == nil && recorded != uint64(min(1, len(rec))) {
+		err = fmt.Errorf("%d records counted, of %d bytes", recorded, len(rec))
+	}
+	if l.Overwrite && err != nil {
+		m.t.Fatalf("%v\n%s\n%s", err, tr.describe(), tr.text) // whatever the memory outside is
+	}
 	if err != nil {
 		return err
 	}
@@ -240,6 +262,9 @@ func (m *machine) compareOnce(tr *trial, r *rand.Rand, n *tally) error {
 		return fmt.Errorf("result %#x, want %#x", result, expect)
 	}
 	n.count(&want)
+	if l.Overwrite && rec != nil {
+		n.over++
+	}
 	if rec == nil {
 		return nil
 	}

@@ -25,6 +25,7 @@ const (
 	areaText               // a piece of memory to compare
 	areaResult             // of Result
 	areaTurn               // of a reservation: the number of the attempt, what was reserved before, where the context goes, the epoch of the newest, the thread
+	areaDone               // of a ring that is overwritten: the entry of the sub-buffer, what the event adds to it
 	areaPid                // the numbers of a thread and its process, and the way to them
 	areaParts              // of a number of bits
 	areaKey                // of a map
@@ -32,7 +33,7 @@ const (
 	numAreas
 )
 
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 40, areaPid: 24, areaParts: 48, areaWalk: walkSize}
+var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 40, areaDone: 16, areaPid: 24, areaParts: 48, areaWalk: walkSize}
 
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {

@@ -50,20 +50,33 @@ func (g *gen) site() {
 }
 
 // counters makes r1 point to the site's counters of this CPU.
-func (g *gen) counters() {
+func (g *gen) counters() { g.siteWord(g.c.Layout.Counters, 8*ring.CountersPerSite) }
+
+// given makes r1 point to the word of this CPU that the site's programs leave for each other.
+func (g *gen) given() {
+	step := int32(8 * ring.CountersPerSite)
+	if g.an.overwrites() {
+		step = 8
+	}
+	g.siteWord(g.c.Layout.Given, step)
+}
+
+// siteWord makes r1 point to what this CPU has for the site: CPU 0 has it at an offset, for site 0 if the cookie has the number. step
+// is from one site to the next.
+func (g *gen) siteWord(at uint64, step int32) {
 	if g.c.SiteFromCookie {
 		g.site()
 		g.emit(asm.StoreMem(asm.R10, g.area(areaWord), asm.R0, asm.DWord))
 	}
 	if g.cpuOffset(g.c.Layout.CounterStride) {
-		g.mapPointer(asm.R1, g.c.Layout.Counters)
+		g.mapPointer(asm.R1, at)
 		g.emit(asm.Add.Reg(asm.R1, asm.R0))
 	} else {
-		g.mapPointer(asm.R1, g.c.Layout.Counters)
+		g.mapPointer(asm.R1, at)
 	}
 	if g.c.SiteFromCookie {
 		g.emit(asm.LoadMem(asm.R0, asm.R10, g.area(areaWord), asm.DWord))
-		g.emit(asm.Mul.Imm(asm.R0, 8*ring.CountersPerSite))
+		g.emit(asm.Mul.Imm(asm.R0, step))
 		g.emit(asm.Add.Reg(asm.R1, asm.R0))
 	}
 }
@@ -72,7 +85,11 @@ func (g *gen) count(in *ir.Instr) { g.countIn(in.Imm) }
 
 func (g *gen) countIn(n int64) {
 	g.counters()
-	off := int16(8 * n)
+	g.increment(int16(8 * n))
+}
+
+// increment adds 1 to the counter at r1 + off.
+func (g *gen) increment(off int16) {
 	if g.c.Atomic {
 		g.movImm(asm.R0, 1)
 		g.emit(asm.AddAtomic.Mem(asm.R1, asm.R0, asm.DWord, off))
@@ -83,18 +100,15 @@ func (g *gen) countIn(n int64) {
 	g.emit(asm.StoreMem(asm.R1, off, asm.R0, asm.DWord))
 }
 
-// givenWord is the counter that a site's programs leave a word for each other in.
-const givenWord = 8 * 3
-
 func (g *gen) give(in *ir.Instr) {
-	g.counters()
-	g.emit(asm.StoreMem(asm.R1, givenWord, g.reg(in.A, scratch), asm.DWord))
+	g.given()
+	g.emit(asm.StoreMem(asm.R1, 0, g.reg(in.A, scratch), asm.DWord))
 }
 
 func (g *gen) take(in *ir.Instr) {
-	g.counters()
-	g.emit(asm.LoadMem(asm.R0, asm.R1, givenWord, asm.DWord))
-	g.storeImm(asm.R1, givenWord, 8, 0)
+	g.given()
+	g.emit(asm.LoadMem(asm.R0, asm.R1, 0, asm.DWord))
+	g.storeImm(asm.R1, 0, 8, 0)
 	g.store(in.Dst, asm.R0)
 }
 
@@ -124,6 +138,8 @@ func (an *analysis) eventHead() int64 {
 //	        at = start + packet head; epoch = 0; claim
 //	packet: store packet head and filler; heads
 //	full:   if reserved is not old any more: again; else lost
+//
+// Where rings are overwritten, begin claims a sub-buffer instead (claimSub), and the claim is undone before again.
 func (g *gen) reserve(in *ir.Instr) {
 	const reserved = ring.RingReserved - ring.RingData
 	l := &g.c.Layout
@@ -131,7 +147,9 @@ func (g *gen) reserve(in *ir.Instr) {
 		need: ring.ContextSize + in.Imm - ring.RecHeader + g.an.eventHead(), sub: int64(ring.SubSize(l.RingSize)),
 		turn: g.area(areaTurn), old: g.area(areaTurn) + 8, at: g.area(areaTurn) + 16, epoch: g.area(areaTurn) + 24,
 		claim: g.newLabel(), begin: g.newLabel(), own: g.newLabel(), packet: g.newLabel(), heads: g.newLabel(), head: g.newLabel(), retry: g.newLabel(),
+		undo: g.newLabel(), undoIfBegun: g.newLabel(),
 	}
+	r.near = near(r.need-ring.ContextSize) != 0 && r.packets() == r.sub && (!l.Overwrite || g.c.ordered())
 	if _, ok := g.an.pidTgid[in]; !ok {
 		g.pidTgid()
 		g.emit(asm.StoreMem(asm.R10, g.area(areaTurn)+turnThread, asm.R0, asm.DWord))
@@ -170,7 +188,12 @@ func (g *gen) reserve(in *ir.Instr) {
 	g.bind(r.own)
 	g.movImm(asm.R2, r.need|near(r.need)<<ring.NearShift)
 	g.emit(asm.Add.Reg(asm.R2, asm.R5))
-	g.exchange(r)
+	if l.Overwrite {
+		g.exchange(r, r.undoIfBegun)
+	} else {
+		g.exchange(r, r.retry)
+	}
+	g.owes(r.need)
 	g.position(asm.R1, asm.R1)
 	g.jumpIf(asm.JNE, 8, asm.R5, asm.R1, r.packet)
 	g.bind(r.heads)
@@ -178,6 +201,7 @@ func (g *gen) reserve(in *ir.Instr) {
 	g.bind(r.head)
 	g.storeHead(in, r)
 	g.rare(func() { g.reserveRare(r) })
+	g.zeroFields(in)
 	g.header(in)
 }
 
@@ -199,18 +223,19 @@ func (g *gen) position(d, s asm.Register) {
 	g.emit(asm.RSh.Imm(d, 64-ring.NearShift))
 }
 
-// exchange stores r2 to reserved if that is still old, which it leaves in r1.
-func (g *gen) exchange(r *reservation) {
+// exchange stores r2 to reserved if that is still old, which it leaves in r1, and goes to retry otherwise.
+func (g *gen) exchange(r *reservation, retry label) {
 	g.emit(asm.LoadMem(asm.R0, asm.R10, r.old, asm.DWord))
 	g.mov(asm.R1, asm.R0)
 	g.emit(compareExchange(asm.R4, asm.R2, ring.RingReserved-ring.RingData))
-	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, r.retry)
+	g.jumpIf(asm.JNE, 8, asm.R0, asm.R1, retry)
 }
 
 // newest leaves the epoch of the newest context in r5 if it is this thread's and the event can do with it, and 0 otherwise.
 // r5 = old, r1 = its position.
 func (g *gen) newest(in *ir.Instr, r *reservation) {
 	none, event := g.newLabel(), r.need-ring.ContextSize
+	g.present(r, none)
 	if r.isNear() {
 		g.emit(asm.RSh.Imm(asm.R5, ring.NearShift))
 		g.mov(asm.R2, asm.R5)
@@ -231,9 +256,7 @@ func (g *gen) newest(in *ir.Instr, r *reservation) {
 }
 
 // isNear: the event can do without a context.
-func (r *reservation) isNear() bool {
-	return near(r.need-ring.ContextSize) != 0 && r.packets() == r.sub
-}
+func (r *reservation) isNear() bool { return r.near }
 
 // reserveNear is the way of an event without context: with r3 = time, r5 = at.
 func (g *gen) reserveNear(r *reservation) {
@@ -248,7 +271,8 @@ func (g *gen) reserveNear(r *reservation) {
 	g.emit(asm.LoadMem(asm.R2, asm.R10, r.old, asm.DWord))
 	g.movImm(asm.R1, event|near(event)<<ring.NearShift)
 	g.emit(asm.Add.Reg(asm.R2, asm.R1))
-	g.exchange(r)
+	g.exchange(r, r.retry)
+	g.owes(event)
 	g.jump(r.head)
 }
 
@@ -266,6 +290,8 @@ type reservation struct {
 	need, sub                                            int64 // context and event; sub-buffers
 	turn, old, at, epoch                                 int16 // on the stack
 	again, claim, begin, own, packet, heads, head, retry label
+	undo, undoIfBegun                                    label
+	near                                                 bool // the event can do without a context
 }
 
 // packets is the size of the sub-buffer that begins with this event.
@@ -273,23 +299,21 @@ func (r *reservation) packets() int64 { return (ring.PacketHead + r.need + r.sub
 
 // reserveRare is out of line: the start of a sub-buffer, and reservations that do not succeed at once.
 func (g *gen) reserveRare(r *reservation) {
-	const reserved, consumed, dropped = ring.RingReserved - ring.RingData, ring.RingConsumed - ring.RingData, ring.RingDropped - ring.RingData
+	const reserved, dropped = ring.RingReserved - ring.RingData, ring.RingDropped - ring.RingData
 	lost, full, whole := g.newLabel(), g.newLabel(), g.newLabel()
 	mask := int32(g.c.Layout.RingSize - 1)
 	g.bind(r.begin)
 	g.mov(asm.R2, asm.R1)
 	g.emit(asm.Add.Imm(asm.R2, int32(r.sub-1)))
 	g.emit(asm.And.Imm(asm.R2, int32(-r.sub)))
-	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
-	g.mov(asm.R5, asm.R2)
-	g.emit(asm.Sub.Reg(asm.R5, asm.R3))
-	g.jumpIfImm(asm.JGT, 8, asm.R5, int32(int64(g.c.Layout.RingSize)-r.packets()), full)
-	g.mov(asm.R1, asm.R2)
-	g.emit(asm.Add.Imm(asm.R1, ring.PacketHead))
-	g.movImm(asm.R5, 0)
-	g.jump(r.claim)
+	if g.an.overwrites() {
+		g.claimSub(r, lost)
+	} else {
+		g.nextFree(r, full)
+	}
 
 	g.bind(r.packet)
+	g.owes(ring.PacketHead + r.need)
 	g.mov(asm.R2, asm.R5)
 	g.emit(asm.Sub.Imm(asm.R2, ring.PacketHead))
 	g.mov(asm.R5, asm.R2)
@@ -301,7 +325,13 @@ func (g *gen) reserveRare(r *reservation) {
 	g.emit(asm.StoreMem(asm.R0, ring.PacketBegin, asm.R3, asm.DWord))
 	g.emit(asm.LoadMem(asm.R5, asm.R4, dropped, asm.DWord))
 	g.emit(asm.StoreMem(asm.R0, ring.PacketLost, asm.R5, asm.DWord))
-	g.emit(asm.Sub.Reg(asm.R2, asm.R1))
+	if g.an.overwrites() { // it may have passed over sub-buffers
+		g.mov(asm.R2, asm.R1)
+		g.emit(asm.Neg.Imm(asm.R2, 0))
+		g.emit(asm.And.Imm(asm.R2, int32(r.sub-1)))
+	} else {
+		g.emit(asm.Sub.Reg(asm.R2, asm.R1))
+	}
 	g.jumpIfImm(asm.JEq, 8, asm.R2, 0, whole)
 	g.emit(asm.And.Imm(asm.R1, mask))
 	g.mov(asm.R5, asm.R4)
@@ -309,25 +339,50 @@ func (g *gen) reserveRare(r *reservation) {
 	g.emit(asm.LSh.Imm(asm.R2, 32))
 	g.emit(asm.Or.Imm(asm.R2, ring.KindFiller<<ring.WordKind))
 	g.emit(asm.StoreMem(asm.R5, 0, asm.R2, asm.DWord))
+	g.fill(r)
 	g.bind(whole)
 	magic := uint32(ring.PacketMagic)
-	g.storeImm(asm.R0, 0, 4, int64(int32(magic)))
+	if g.an.overwrites() { // the upper half is not zero yet
+		g.movImm(asm.R5, int64(magic))
+		g.emit(asm.StoreMem(asm.R0, 0, asm.R5, asm.DWord))
+	} else {
+		g.storeImm(asm.R0, 0, 4, int64(int32(magic)))
+	}
 	g.emit(asm.LoadMem(asm.R5, asm.R10, r.at, asm.DWord))
 	g.jump(r.heads)
 
-	g.bind(full)
-	g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
-	g.emit(asm.LoadMem(asm.R1, asm.R10, r.old, asm.DWord))
-	g.jumpIf(asm.JEq, 8, asm.R0, asm.R1, lost)
+	if !g.an.overwrites() {
+		g.bind(full)
+		g.emit(asm.LoadMem(asm.R0, asm.R4, reserved, asm.DWord))
+		g.emit(asm.LoadMem(asm.R1, asm.R10, r.old, asm.DWord))
+		g.jumpIf(asm.JEq, 8, asm.R0, asm.R1, lost)
+	}
 	g.bind(r.retry)
 	g.emit(asm.LoadMem(asm.R5, asm.R10, r.turn, asm.DWord))
 	g.emit(asm.Add.Imm(asm.R5, 1))
-	g.jumpIfImm(asm.JLE, 8, asm.R5, tries, r.again)
+	most := int32(tries)
+	if g.an.overwrites() {
+		most = overTries
+	}
+	g.jumpIfImm(asm.JLE, 8, asm.R5, most, r.again)
 	g.bind(lost)
 	g.movImm(asm.R0, 1)
 	g.emit(asm.AddAtomic.Mem(asm.R4, asm.R0, asm.DWord, dropped))
 	g.countIn(ir.CounterLost)
 	g.exit()
+}
+
+// nextFree goes to full unless the sub-buffer from r2 on is free.
+func (g *gen) nextFree(r *reservation, full label) {
+	const consumed = ring.RingConsumed - ring.RingData
+	g.emit(asm.LoadMem(asm.R3, asm.R4, consumed, asm.DWord))
+	g.mov(asm.R5, asm.R2)
+	g.emit(asm.Sub.Reg(asm.R5, asm.R3))
+	g.jumpIfImm(asm.JGT, 8, asm.R5, int32(int64(g.c.Layout.RingSize)-r.packets()), full)
+	g.mov(asm.R1, asm.R2)
+	g.emit(asm.Add.Imm(asm.R1, ring.PacketHead))
+	g.movImm(asm.R5, 0)
+	g.jump(r.claim)
 }
 
 // storeContext stores the context at the position in r5, with the time in r3, and leaves the event's position in r5.
@@ -390,6 +445,7 @@ func (pl *planner) eventWord(site uint32, record int64) int64 {
 }
 
 func (g *gen) commit(*ir.Instr) {
+	defer g.completed()
 	off := int16(ring.RecHeader - g.an.eventHead() + 4)
 	if g.an.headerKnown() {
 		for size := range g.an.sizes {

@@ -30,6 +30,7 @@ import (
 // gives, and all helpers that tracing programs have work in it.
 const (
 	testRing  = 16 << 10
+	testOver  = 512 << 10 // of rings that are overwritten
 	testSub   = 512
 	testSlack = 12 << 10
 	testSites = 8
@@ -39,12 +40,20 @@ const (
 // layout is that of the map of the tests, for two CPUs.
 func layout() (ring.Layout, uint64) {
 	l := ring.Layout{
-		Counters: 64, CounterStride: 4096 - 64,
+		Counters: 64, CounterStride: 4096 - 64, Given: 64 + 8*ring.CounterRecorded, Recorded: 64 + 8*ring.CounterRecorded,
 		Rings: 2 * 4096, RingStride: ring.RingData + testRing + testSlack, RingSize: testRing,
 		SiteID: 41, CPUMask: 1,
 		Variables: 8, VariableCount: irgen.Vars,
 	}
-	return l, l.Rings + 2*l.RingStride
+	over := overwriting(l)
+	return l, over.Rings + 2*over.RingStride
+}
+
+// overwriting is the layout with rings that are overwritten, which are behind the others.
+func overwriting(l ring.Layout) ring.Layout {
+	l.Rings, l.Given, l.Overwrite = l.Rings+2*l.RingStride, 4096-128, true
+	l.RingStride, l.RingSize = ring.RingData+testOver+testSlack, testOver
+	return l
 }
 
 // testTables are the tables of irgen's maps.
@@ -103,12 +112,16 @@ type machine struct {
 	user    []byte // at irgen.DefaultBase
 	probe   *ebpf.Program
 	ctx     [16]byte
+	over    overState
 	near    int                              // events that read found without a context of their own
 	last    [2]struct{ time, thread uint64 } // the context of what read finds next, by CPU
 
 	full Features // of this kernel
 	env  [ir.NumEnv]uint64
 	comm [ir.CommSize]byte
+
+	// Of events in rings that are overwritten: without a context, that begin sub-buffers, that passed over others.
+	overNear, overBegun, overPassed int
 
 	state    *irgen.State
 	lastHigh uint64

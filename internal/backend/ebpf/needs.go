@@ -20,6 +20,8 @@ func (an *analysis) needsContext(in *ir.Instr) bool {
 		return in.Imm == ir.EnvContext || in.Imm == ir.EnvSite && an.c.SiteFromCookie
 	case ir.Count, ir.Reserve, ir.Give, ir.Take:
 		return an.c.SiteFromCookie
+	case ir.Commit:
+		return an.c.SiteFromCookie && an.overwrites()
 	}
 	_, ok := an.contextCopy(in)
 	return ok
@@ -67,6 +69,8 @@ func (an *analysis) calls(in *ir.Instr) bool {
 	case ir.Copy:
 		_, ok := an.contextCopy(in)
 		return !ok
+	case ir.Commit:
+		return an.overwrites()
 	case ir.MapSlot, ir.MapFind:
 		return !an.p.Maps[in.Aux].Single
 	case ir.KeyText:

@@ -11,7 +11,7 @@ import (
 // a pair, whose first one decides for both.
 func TestEnable(t *testing.T) {
 	e := newHost(&base{}).NewEngine(EngineOptions{})
-	flat, err := ring.NewFlat(1, ring.PageSize, ring.RecHeader, 8, ring.MaxFlat)
+	flat, err := ring.NewFlat(1, ring.PageSize, ring.RecHeader, 8, false, ring.MaxFlat)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -22,7 +22,9 @@ type EngineOptions struct {
 	// Later is how many more programs can be loaded if memory is not limited (Linux 6.10). Older kernels
 	// have room for as many as fit beside the others.
 	Later int
-	Cost  bool // measure the time of each hit (bpf_stats; it costs some)
+	// Overwrite: the rings' oldest records are overwritten.
+	Overwrite bool
+	Cost      bool // measure the time of each hit (bpf_stats; it costs some)
 	// Ordered: the caller ensures that no other program runs between the two of a pair.
 	// Otherwise Arm refuses pairs if one could.
 	Ordered bool

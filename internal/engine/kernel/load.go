@@ -62,7 +62,7 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 		need
 		limit uint64
 	}{{wished, ring.MaxFlat}, {needed, oldLimit}} {
-		if m.flat, err = ring.NewFlat(cpus, size, try.largest, try.sites, try.limit); err != nil {
+		if m.flat, err = ring.NewFlat(cpus, size, try.largest, try.sites, e.run.Overwrite, try.limit); err != nil {
 			return m, err
 		}
 		m.flat.Fill()
@@ -72,6 +72,9 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 	}
 	if err != nil {
 		return m, err
+	}
+	if m.flat.RingSize < size && e.run.Overwrite {
+		e.warn(fmt.Sprintf("the newest events of the kernel's places are kept in %d KiB for each CPU, not %d: the kernel's programs can address %d MiB in all", m.flat.RingSize>>10, size>>10, uint64(ring.MaxFlat)>>20))
 	}
 	m.shared, err = m.flat.Wrap(m.buffer.Memory())
 	return m, err
@@ -162,7 +165,12 @@ func (e *loader) config(p *program) ebpf.Config {
 	v, flat := p.at.v, &e.mem.flat
 	layout := flat.Layout(p.id)
 	if p.first != nil { // a pair counts as one
-		layout.Counters, layout.Switch = flat.Layout(p.first.id).Counters, 0
+		of := flat.Layout(p.first.id)
+		layout.Counters, layout.Given, layout.Switch = of.Counters, of.Given, 0
+	}
+	if p.load != nil && p.load.shared { // the cookie has the number
+		of := flat.Layout(0)
+		layout.Counters, layout.Given, layout.Recorded = of.Counters, of.Given, of.Recorded
 	}
 	kind := v.target.Kind
 	return ebpf.Config{
