@@ -134,9 +134,12 @@ var tactics = []string{"0", "3", "7"} // the tactics that --avoid forbids: none,
 // separate table.
 var known = map[string]string{
 	"defaults-trap":     "SIGTRAP is set to its default action after arming: after an int3 of ours it is taken for ignored (RATIONALE.md says why it cannot be known)",
-	"closes-areas":      "the program makes jalon's code inaccessible while code that is traced runs: the sites are given up, and their later hits are not counted",
+	"closes-areas":      closed,
+	"runs-closed":       closed,
 	"debugs-breakpoint": "a site became a uprobe: the kernel takes a debugger's int3 at it, in any process that has had uprobes, for its own (--engine process makes none)",
 }
+
+const closed = "the program makes jalon's code inaccessible while code that is traced runs: the sites are removed with a warning, and later hits are not counted"
 
 // refusable are lives to which jalon may refuse to attach, with the words of the reason. They live on untraced.
 var refusable = map[string]string{
@@ -551,6 +554,25 @@ func TestFound(t *testing.T) {
 			r.table, r.name = "lives of processes", b.name
 			results.add(t, r)
 		})
+	}
+}
+
+// TestInaccessible: a program that makes jalon's code inaccessible lives on, and jalon says that hits are not counted any more.
+func TestInaccessible(t *testing.T) {
+	b := build(t, lifePrograms[slices.IndexFunc(lifePrograms, func(p lifeProgram) bool { return p.src == "unusual.c" })], "")
+	want := b.untraced(t, "runs-closed")
+	x := testkit.StartTold(t, b.cmd("runs-closed", true))
+	x.AwaitOut("ready\n")
+	j := testkit.Start(t, jalonBin, "trace", "-f", "none", "-v", "-p", fmt.Sprint(x.Pid()), "step", "quiet")
+	j.AwaitErr("armed after")
+	x.Send("go")
+	x.Wait()
+	j.Wait()
+	if got := (ending{strings.TrimPrefix(x.Out.String(), "ready\n"), x.Status}); got != want {
+		t.Errorf("%+v, untraced %+v", got, want)
+	}
+	if !strings.Contains(j.Errs.String(), "made jalon's code inaccessible") {
+		t.Errorf("no warning: %s", testkit.Tail(j.Errs.String()))
 	}
 }
 

@@ -3,8 +3,11 @@ package inproc
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
+
+	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
@@ -40,6 +43,9 @@ func (c *crashes) clear(tid int) error {
 		o, displaced := c.tables.get().back(pc)
 		switch {
 		case dies:
+			if c.tables.get().inCode(pc) && !executable(st, pc) {
+				c.trouble("tracing in the process", errTaken)
+			}
 			return c.clearAll(st, tid, o, displaced && again)
 		case displaced && o.Hi > o.Lo:
 			return c.trapInstead(st, o.Lo)
@@ -50,6 +56,14 @@ func (c *crashes) clear(tid int) error {
 		return err
 	}
 	return c.lastStops(again)
+}
+
+// errTaken is reported where the signal will not come again when jalon's code is out of the way.
+var errTaken = errors.New("the program has made jalon's code inaccessible: its sites are removed, and hits from now on are not counted")
+
+func executable(st *process.Stopped, pc uint64) bool {
+	maps, err := st.Maps()
+	return err != nil || slices.ContainsFunc(maps, func(m process.Mapping) bool { return m.Contains(pc) && m.Prot&unix.PROT_EXEC != 0 })
 }
 
 func pcOf(st *process.Stopped, tid int) (uint64, error) {

@@ -209,6 +209,8 @@ static void limit(int what, rlim_t n)
 }
 
 /* The memory that was made executable or shared since the start is made inaccessible, and accessible again. */
+static int runs; /* code of the program, meanwhile */
+
 static int was(unsigned long lo, unsigned long hi, const char *prot, const char *line)
 {
 	int p = (prot[0] == 'r' ? PROT_READ : 0) | (prot[1] == 'w' ? PROT_WRITE : 0) | (prot[2] == 'x' ? PROT_EXEC : 0);
@@ -218,6 +220,8 @@ static int was(unsigned long lo, unsigned long hi, const char *prot, const char 
 	if (prot[2] != 'x' && prot[3] != 's')
 		return 0;
 	mprotect((void *)lo, hi - lo, PROT_NONE);
+	if (runs)
+		quiet(lo, 1);
 	return mprotect((void *)lo, hi - lo, p) == 0;
 }
 
@@ -228,6 +232,12 @@ static int closes_areas(void)
 		each_map(was);
 	}
 	return 0;
+}
+
+static int runs_closed(void)
+{
+	runs = 1;
+	return closes_areas();
 }
 
 /* Pages that a handler of the program must fill before anybody can read them. */
@@ -334,7 +344,8 @@ int main(int argc, char **argv)
 		{ "sealed", sealed }, { "seals-later", seals_later }, { "seals-all-later", seals_all_later }, { "grows-down", grows_down },
 		{ "grows-down-near", grows_down }, { "grows-up", grows_up }, { "borders", plain }, { "huge-text", plain },
 		{ "from-memory", plain }, { "no-randomize", plain }, { "readable-code", plain }, { "no-space", plain }, { "no-data", plain },
-		{ "no-locked", plain }, { "no-files", plain }, { "closes-areas", closes_areas }, { "served-pages", served_pages }, { 0 },
+		{ "no-locked", plain }, { "no-files", plain }, { "closes-areas", closes_areas },
+		{ "runs-closed", runs_closed }, { "served-pages", served_pages }, { 0 },
 	};
 	int r = prepare(argv);
 
