@@ -159,6 +159,11 @@ func byArguments(t *testing.T) *agentexpr.Expr {
 	return condition(t, fmt.Sprintf("reg %d; const16 %d; equal; if_goto 6; const8 0; end; reg %d; const8 104; add; ref64; const32 %d; equal; end", rdx, unix.SYS_GETPRIORITY, rsi, magic))
 }
 
+// byArgumentsAtExit is byArguments for raw_syscalls:sys_exit, whose arguments are struct pt_regs and the result.
+func byArgumentsAtExit(t *testing.T) *agentexpr.Expr {
+	return condition(t, fmt.Sprintf("reg %d; const8 104; add; ref64; const32 %d; equal; end", rsi, magic))
+}
+
 func start(t *testing.T, e *engine, vars []experiment.Variable, list ...*experiment.Spec) {
 	t.Helper()
 	await(t, func() error { return errors.Join(e.Start(list, vars)...) })
