@@ -152,6 +152,22 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
+// TestEndlessLoop: a loop that does not end is an error: other probes would wait for ever.
+func TestEndlessLoop(t *testing.T) {
+	s, err := script.Parse("t", "begin { $i = 0; while ($i < 5) { $j = 1; } }")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := check.Check(s, check.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := New(p, Options{Now: time.Now})
+	if err := m.Loop(t.Context(), nil, func() {}); err == nil || !strings.Contains(err.Error(), "has not ended") {
+		t.Errorf("%v", err)
+	}
+}
+
 func FuzzRun(f *testing.F) {
 	f.Add(`begin { $i = 0; while ($i < 10) { $i++; @[$i, "a"] = count(); } print(@); } fn f($a : int8) : int8 { return $a }`)
 	f.Add(`begin { $t = (1, "x", (a=2, b=1.5)); print($t.2.b); @h = hist(-$t.0); @l = lhist(5, 0, 9, 3); print("abc"[$t.0]) }`)

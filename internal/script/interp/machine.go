@@ -143,6 +143,9 @@ const (
 // errStopped ends a probe when the script is interrupted.
 var errStopped = errors.New("interrupted")
 
+// maxPasses bounds a while loop, which would stop all probes for ever. It is that of the kernel for loops of eBPF (BPF_MAX_LOOPS).
+const maxPasses = 1 << 23
+
 // maxDepth bounds the calls of functions.
 const maxDepth = 1000
 

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"fmt"
 	"sort"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -41,8 +42,10 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 	case *script.Discard:
 		m.expr(s.X)
 	case *script.While:
-		for m.truth(s.Cond) {
-			m.step()
+		for passes := 0; m.truth(s.Cond); passes++ {
+			if m.step(); passes == maxPasses {
+				abandon(s.File().At(s.Span(), fmt.Sprintf("the loop has not ended after %d passes", maxPasses), "other probes wait meanwhile"))
+			}
 			if f, v := m.block(s.Body); f == returning {
 				return f, v
 			} else if f == breaking {
