@@ -7,7 +7,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
@@ -191,33 +190,6 @@ func (e *Engine) number(x *engine.Program) (*program, error) {
 		e.run.IR(x.Label, x.IR.String())
 	}
 	return p, nil
-}
-
-// group puts equal programs together.
-func group(list []*program) (loads []*load) {
-	type key struct {
-		of      any // each key is enabled and disabled by itself
-		kind    bpf.Kind
-		context ebpf.Context
-		space   ebpf.Space
-		text    string
-	}
-	groups := map[key]*load{}
-	for _, p := range list {
-		named := *p.IR
-		named.Name = ""
-		v := p.at.v
-		k := key{p.Key, v.target.Kind, v.context, space(p), named.String()}
-		l := groups[k]
-		if l == nil || !v.target.Kind.Cookies() {
-			l = &load{}
-			groups[k] = l
-			loads = append(loads, l)
-		}
-		l.programs = append(l.programs, p)
-		p.load = l
-	}
-	return loads
 }
 
 // Arm implements engine.Engine. Hits count from when all programs are attached, which takes a second for some hundred: the rings

@@ -213,3 +213,30 @@ func (e *loader) features() ebpf.Features {
 		TaskComm: e.facts.offset("task_struct", "comm"), Namespace: e.pids.namespace,
 	}
 }
+
+// group puts equal programs together.
+func group(list []*program) (loads []*load) {
+	type key struct {
+		of      any // each key is enabled and disabled by itself
+		kind    bpf.Kind
+		context ebpf.Context
+		space   ebpf.Space
+		text    string
+	}
+	groups := map[key]*load{}
+	for _, p := range list {
+		named := *p.IR
+		named.Name = ""
+		v := p.at.v
+		k := key{p.Key, v.target.Kind, v.context, space(p), named.String()}
+		l := groups[k]
+		if l == nil || !v.target.Kind.Cookies() {
+			l = &load{}
+			groups[k] = l
+			loads = append(loads, l)
+		}
+		l.programs = append(l.programs, p)
+		p.load = l
+	}
+	return loads
+}
