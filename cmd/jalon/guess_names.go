@@ -29,10 +29,9 @@ func meaningOf(name string) string {
 			is = append(is, fmt.Sprintf("the function of the kernel is fentry:%s or kprobe:%s, its return fexit:%s or kretprobe:%s", name, name, name, name))
 		}
 	}
-	for _, form := range []string{"hardware:%s:1000000 (each millionth)", "software:%s:1"} {
-		word, _, _ := strings.Cut(form, "%s")
-		if p, err := probe.Parse(word + name); err == nil {
-			is = append(is, "the counter is "+fmt.Sprintf(form, p.Event))
+	for kind, count := range map[string]string{"hardware": "1000000 (each millionth)", "software": "1"} { // no name is in both
+		if p, err := probe.Parse(kind + ":" + name); err == nil {
+			is = append(is, fmt.Sprintf("the counter is %s:%s:%s", kind, p.Event, count))
 		}
 	}
 	return strings.Join(is[:min(len(is), 3)], "; ")
@@ -44,7 +43,7 @@ func events(subsystem, event string) (places []string) {
 	if err != nil {
 		return nil
 	}
-	names, _ := fs.Match(subsystem, event) // an error if there is none
+	names, _ := fs.Match(subsystem, event) // that no event matches is an error
 	for _, n := range names {
 		places = append(places, "tracepoint:"+n.String())
 	}

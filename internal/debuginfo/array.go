@@ -33,7 +33,7 @@ type Bound struct {
 	N        int64
 	Variable *Variable
 	Expr     []Op
-	Why      string // NoBound: why there is none here; "": the program has none
+	Why      string // of NoBound: why it is not known; "": the program has no such bound
 }
 
 // BoundKind is where the number of a Bound is.

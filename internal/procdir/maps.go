@@ -23,6 +23,13 @@ type Mapping struct {
 // Contains reports whether an address lies in the mapping.
 func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
 
+// GrowRoom is the room below a mapping that MayGrow: the limit of a stack is 8 MiB by default, and the kernel keeps a guard gap of 1 MiB.
+const GrowRoom = 16 << 20
+
+// MayGrow reports whether the mapping may be a stack that grows down: any private anonymous memory may (MAP_GROWSDOWN), which maps does
+// not show.
+func (m *Mapping) MayGrow() bool { return m.Path == "" && !m.Shared && m.Prot&unix.PROT_WRITE != 0 }
+
 // IsFile reports whether the mapping is of the file with this device and inode, as returned by stat(2).
 // overlayfs and btrfs show other numbers in maps.
 func (m *Mapping) IsFile(dev, ino uint64) bool {

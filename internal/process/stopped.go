@@ -253,7 +253,7 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	var none error // memory is not to be had, wherever it is
+	var full error // of a call that found no memory
 	for i, at := range memory.NearGaps(memory.WithHeap(maps, memory.HeapStart(s.sp.Pid)), addr, size) {
 		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
@@ -270,11 +270,11 @@ func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 			return 0, s.wrap(op, err)
 		}
 		if errors.Is(err, unix.ENOMEM) {
-			none = err
+			full = err
 		}
 	}
-	if none != nil {
-		return 0, s.wrap(op, inject.WithLimits(none))
+	if full != nil {
+		return 0, s.wrap(op, inject.WithLimits(full))
 	}
 	return 0, &fail.Error{Op: op, Err: errors.New("no room within 2 GiB")}
 }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/patch"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -55,10 +56,9 @@ func (g *stubPage) take(lo, hi uint64) (uint64, bool) {
 // gaps are the free ranges of an address space.
 type gaps struct{ list []span }
 
-// newGaps leaves out ranges into which the heap and the stacks may grow. Any anonymous memory may be a stack that grows
-// (MAP_GROWSDOWN).
+// newGaps leaves out ranges into which the heap and the stacks may grow.
 func newGaps(maps []process.Mapping) *gaps {
-	const stackRoom, growRoom, heapRoom = 64 << 20, 16 << 20, 1 << 30
+	const stackRoom, heapRoom = 64 << 20, 1 << 30
 	g := &gaps{}
 	end := uint64(1 << 16)
 	for _, m := range maps {
@@ -66,8 +66,8 @@ func newGaps(maps []process.Mapping) *gaps {
 		switch {
 		case strings.HasPrefix(m.Path, "[stack"):
 			lo -= min(lo, stackRoom)
-		case m.Path == "" && !m.Shared && m.Prot&unix.PROT_WRITE != 0:
-			lo -= min(lo, growRoom)
+		case m.MayGrow():
+			lo -= min(lo, procdir.GrowRoom)
 		}
 		if m.Path == "[heap]" {
 			hi += heapRoom

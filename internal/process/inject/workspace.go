@@ -38,7 +38,7 @@ func (in *Injector[T]) WithScratch(t T, sp *Workspace, f func(scratch uint64) er
 	return err
 }
 
-// WithLimits returns the error of a call that maps memory, with the usual causes where there is none to be had.
+// WithLimits returns the error of a call that maps memory, with the usual causes if no memory was left.
 func WithLimits(err error) error {
 	if !errors.Is(err, unix.ENOMEM) {
 		return err

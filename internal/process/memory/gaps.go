@@ -8,17 +8,13 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// The room that stays free around what grows: a stack grows down (its limit is 8
-// MiB by default, and the kernel keeps a guard gap of 1 MiB), the heap of brk(2)
-// grows up and fails where it meets us. Any anonymous memory may be a stack that
-// grows (MAP_GROWSDOWN), which maps does not show.
+// The room that stays free around what grows: a stack grows down, the heap of brk(2)
+// grows up and fails where it meets us.
 const (
-	stackRoom = 16 << 20
+	stackRoom = procdir.GrowRoom
 	heapRoom  = 1 << 30
 	// Reach is how far a rel32 branch leads, less the length of a large
 	// trampoline and of the instruction itself.
@@ -107,7 +103,7 @@ func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 		switch {
 		case strings.HasPrefix(m.Path, "[stack") && m.Start > stackRoom:
 			gap(m.Start-stackRoom, 0)
-		case mayGrow(m):
+		case m.MayGrow():
 			gap(m.Start, stackRoom)
 		default:
 			gap(m.Start, 0)
@@ -126,9 +122,4 @@ func NearGaps(maps []Mapping, addr, size uint64) []uint64 {
 		out[i] = c.at
 	}
 	return out
-}
-
-// mayGrow reports whether a mapping may be a stack that grows down.
-func mayGrow(m *Mapping) bool {
-	return m.Path == "" && !m.Shared && m.Prot&unix.PROT_WRITE != 0
 }
