@@ -54,7 +54,7 @@ func (b *bench) disabled() ([]float64, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
+	defer func() { _ = t.Close() }()
 	if err := t.SetEnabled(context.Background(), 1, false); err != nil {
 		return nil, err
 	}
@@ -95,7 +95,7 @@ func enableOften(prog, place string) (us []float64, err error) {
 	if err != nil {
 		return nil, err
 	}
-	defer t.Close()
+	defer func() { _ = t.Close() }()
 	for i := range 100 {
 		begin := time.Now()
 		if err := t.SetEnabled(ctx, 1, i&1 == 1); err != nil {

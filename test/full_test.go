@@ -14,10 +14,20 @@ func TestFullOutput(t *testing.T) {
 		t.Fatalf("%d: %s", r.status, r.stderr)
 	}
 	for _, args := range [][]string{
-		{"report", dir}, {"report", dir, "--stat"}, {"report", dir, "--hist", "i"}, {"report", dir, "--hist", "i", "-f", "json"},
-		{"list", prog}, {"check"}, {"version"}, {"run", "-l", "interval:*"}, {"run", "-e", "begin { print(1) }"},
-		{"trace", "handle", "--", prog, "5"}, {"trace", "handle", "--count", "--", prog, "5"}, {"trace", "handle", "--hist", "i", "-f", "json", "--", prog, "5"},
-		{"trace", "-q", "handle", "--count", "-o", "/dev/full", "--", prog, "5"}, {"trace", "handle", "--do", "@ = count()", "--", prog, "5"},
+		{"report", dir},
+		{"report", dir, "--stat"},
+		{"report", dir, "--hist", "i"},
+		{"report", dir, "--hist", "i", "-f", "json"},
+		{"list", prog},
+		{"check"},
+		{"version"},
+		{"run", "-l", "interval:*"},
+		{"run", "-e", "begin { print(1) }"},
+		{"trace", "handle", "--", prog, "5"},
+		{"trace", "handle", "--count", "--", prog, "5"},
+		{"trace", "handle", "--hist", "i", "-f", "json", "--", prog, "5"},
+		{"trace", "-q", "handle", "--count", "-o", "/dev/full", "--", prog, "5"},
+		{"trace", "handle", "--do", "@ = count()", "--", prog, "5"},
 	} {
 		r := run(t, append([]string{"sh", "-c", `exec "$@" > /dev/full`, "sh", jalonBin}, args...)...)
 		if r.status != 1 || !strings.Contains(r.stderr, "no space left on device") {

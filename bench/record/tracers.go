@@ -31,7 +31,7 @@ func (b *bench) attach(p *program, args ...string) (*exec.Cmd, *strings.Builder,
 		return nil, nil, err
 	}
 	defer log.Close()
-	defer os.Remove(log.Name())
+	defer func() { _ = os.Remove(log.Name()) }()
 	cmd.Stderr = log
 	if err := cmd.Start(); err != nil {
 		return nil, nil, err
@@ -106,7 +106,7 @@ func (b *bench) perf(r *row) (x outcome, err error) {
 		return x, fmt.Errorf("measured as root only")
 	}
 	file := filepath.Join(b.dir, "perf.data")
-	defer os.Remove(file)
+	defer func() { _ = os.Remove(file) }()
 	prog := filepath.Join(b.dir, "two")
 	_ = exec.Command("perf", "probe", "-q", "-d", "jalonrecord:hit").Run()
 	if out, err := exec.Command("perf", "probe", "-q", "-x", prog, "jalonrecord:hit=hit a=%di:s32 b=%si:s32").CombinedOutput(); err != nil {

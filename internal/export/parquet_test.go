@@ -174,8 +174,11 @@ func TestParquetEmpty(t *testing.T) {
 func TestParts(t *testing.T) {
 	rec := &ctype.Type{Kind: ctype.Struct, Name: "switch", Size: 40}
 	rec.SetFields([]ctype.Field{
-		{Name: "common_pid", Type: ctype.IntT}, {Name: "comm", Type: ctype.ArrayOf(ctype.CharT, 16), BitOffset: 8 * 8}, {Name: "pid", Type: ctype.IntT, BitOffset: 24 * 8},
-		{Name: "state", Type: ctype.LongT, BitOffset: 32 * 8}, {Name: "list", Type: ctype.ArrayOf(ctype.ShortT, 2), BitOffset: 28 * 8},
+		{Name: "common_pid", Type: ctype.IntT},
+		{Name: "comm", Type: ctype.ArrayOf(ctype.CharT, 16), BitOffset: 8 * 8},
+		{Name: "pid", Type: ctype.IntT, BitOffset: 24 * 8},
+		{Name: "state", Type: ctype.LongT, BitOffset: 32 * 8},
+		{Name: "list", Type: ctype.ArrayOf(ctype.ShortT, 2), BitOffset: 28 * 8},
 	})
 	f := &event.Field{Kind: event.SData, Type: rec}
 	data := append(append([]byte("12345678name\x00left over"), make([]byte, 2)...), 7, 0, 0, 0, 1, 0, 2, 0, 255, 255, 255, 255, 255, 255, 255, 255)

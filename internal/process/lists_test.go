@@ -16,8 +16,13 @@ func TestLists(t *testing.T) {
 		signals []int // that the program catches, or blocks if negative
 		listed  bool
 	}{
-		{nil, true}, {[]int{urg}, true}, {[]int{-urg}, true}, {[]int{winch}, true},
-		{[]int{urg, winch}, false}, {[]int{-urg, -winch}, false}, {[]int{urg, -winch}, false},
+		{nil, true},
+		{[]int{urg}, true},
+		{[]int{-urg}, true},
+		{[]int{winch}, true},
+		{[]int{urg, winch}, false},
+		{[]int{-urg, -winch}, false},
+		{[]int{urg, -winch}, false},
 	} {
 		t.Run(fmt.Sprint(c.signals), func(t *testing.T) {
 			argv := []string{build(t, "lists")}

@@ -179,7 +179,7 @@ func (ar *arrays) at(g *grid, x *lang.Call, index []expr) expr {
 	if len(index) != len(g.dims)-skip {
 		ar.fail(x.Span(), fmt.Sprintf("this array has %d dimensions", len(g.dims)-min(skip, 1)), "")
 	}
-	var p expr = g.first
+	p := g.first
 	stride := expr(&intConst{typed: typed{ctype.LongT, x.Span()}, v: g.from.Elem.Strip().Size})
 	for k, d := range g.dims {
 		if d.stride != nil {

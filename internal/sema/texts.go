@@ -155,7 +155,7 @@ func (l *lowerer) takePointed(p *textPart, object sym, fs *fieldSlots) {
 	at := object.plus(p.at)
 	at.trust = noTrust
 	p.slot = l.rec.add(slot{size: countedHeader + p.limit, align: 8})
-	v := ir.None
+	var v ir.Value
 	if p.in.Kind == ctype.Array {
 		v = l.word(at)
 	} else if v = l.loadWord(at, 8); fs.skip == 0 && p.at+8 <= fs.size {

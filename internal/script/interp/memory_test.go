@@ -30,7 +30,7 @@ func newFakeKernel() *fakeKernel {
 	le.PutUint32(k.page[64:], 0xffffffff) // pid of the next: -1
 	le.PutUint64(k.page[64+8:], 0x10)     // whose next is not readable
 	copy(k.page[64+17:], "second")        // name
-	copy(k.page[pageSize-5:], "tail")     //ends at the end of the page
+	copy(k.page[pageSize-5:], "tail")     // ends at the end of the page
 	return k
 }
 

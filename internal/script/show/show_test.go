@@ -40,7 +40,8 @@ func TestText(t *testing.T) {
 		m    Map
 		want string
 	}{
-		{Map{Name: "@", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: hist(0, -1, 2, 3, 4, 20)}}},
+		{
+			Map{Name: "@", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: hist(0, -1, 2, 3, 4, 20)}}},
 			"@:\n" +
 				"(..., 0)               1 |" + half + "|\n" +
 				"[0]                    0 |" + blank + "|\n" +
@@ -48,14 +49,19 @@ func TestText(t *testing.T) {
 				"[2, 4)                 2 |" + bar + "|\n" +
 				"[4, 8)                 1 |" + half + "|\n" +
 				"[8, 16)                0 |" + blank + "|\n" +
-				"[16, 32)               1 |" + half + "|\n\n"},
-		{Map{Name: "@x", Kind: Hists, Elems: []Elem{{Key: printf.Tuple(printf.Int(1), printf.Text("a")), Hist: hist(0, 1500, 3<<20)}}},
+				"[16, 32)               1 |" + half + "|\n\n",
+		},
+		{
+			Map{Name: "@x", Kind: Hists, Elems: []Elem{{Key: printf.Tuple(printf.Int(1), printf.Text("a")), Hist: hist(0, 1500, 3<<20)}}},
 			"@x[1, a]:\n" +
 				"[1K, 2K)               1 |" + bar + "|\n" + strings.Join([]string{
 				"[2K, 4K)               0 |", "[4K, 8K)               0 |", "[8K, 16K)              0 |", "[16K, 32K)             0 |", "[32K, 64K)             0 |",
-				"[64K, 128K)            0 |", "[128K, 256K)           0 |", "[256K, 512K)           0 |", "[512K, 1M)             0 |", "[1M, 2M)               0 |"}, blank+"|\n") + blank + "|\n" +
-				"[2M, 4M)               1 |" + bar + "|\n\n"},
-		{Map{Name: "@", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: linear(0, 10, 2, -1, 2, 3, 6, 11)}}},
+				"[64K, 128K)            0 |", "[128K, 256K)           0 |", "[256K, 512K)           0 |", "[512K, 1M)             0 |", "[1M, 2M)               0 |",
+			}, blank+"|\n") + blank + "|\n" +
+				"[2M, 4M)               1 |" + bar + "|\n\n",
+		},
+		{
+			Map{Name: "@", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: linear(0, 10, 2, -1, 2, 3, 6, 11)}}},
 			"@:\n" +
 				"(..., 0)               1 |" + half + "|\n" +
 				"[0, 2)                 0 |" + blank + "|\n" +
@@ -63,16 +69,24 @@ func TestText(t *testing.T) {
 				"[4, 6)                 0 |" + blank + "|\n" +
 				"[6, 8)                 1 |" + half + "|\n" +
 				"[8, 10)                0 |" + blank + "|\n" +
-				"[10, ...)              1 |" + half + "|\n\n"},
+				"[10, ...)              1 |" + half + "|\n\n",
+		},
 		{Map{Name: "@", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: linear(0, 10, 1, 10)}}}, "@:\n[10, ...)              1 |" + bar + "|\n\n"},
-		{Map{Name: "@c", Elems: []Elem{
-			{Key: printf.Text("b"), Value: printf.Uint(7), Order: Order{N: 7}}, {Key: printf.Text("a"), Value: printf.Uint(7), Order: Order{N: 7}},
-			{Key: printf.Text("z"), Value: printf.Int(-1), Order: Order{N: math.MaxUint64, Signed: true}}}},
-			"@c[z]: -1\n@c[a]: 7\n@c[b]: 7\n"},
+		{
+			Map{Name: "@c", Elems: []Elem{
+				{Key: printf.Text("b"), Value: printf.Uint(7), Order: Order{N: 7}},
+				{Key: printf.Text("a"), Value: printf.Uint(7), Order: Order{N: 7}},
+				{Key: printf.Text("z"), Value: printf.Int(-1), Order: Order{N: math.MaxUint64, Signed: true}},
+			}},
+			"@c[z]: -1\n@c[a]: 7\n@c[b]: 7\n",
+		},
 		{Map{Name: "@s", Scalar: true, Elems: []Elem{{Value: printf.Text("x")}}}, "@s: x\n"},
-		{Map{Name: "@st", Kind: Stats, Elems: []Elem{{Key: printf.Int(5), Value: printf.Record([]string{"count", "average", "total"}, []printf.Value{printf.Int(2), printf.Int(6), printf.Int(12)})}}},
-			"@st[5]: { .count = 2, .average = 6, .total = 12 }\n"},
-		{Map{Name: "@t", Scalar: true, Kind: Serieses, Elems: []Elem{{Series: series}}},
+		{
+			Map{Name: "@st", Kind: Stats, Elems: []Elem{{Key: printf.Int(5), Value: printf.Record([]string{"count", "average", "total"}, []printf.Value{printf.Int(2), printf.Int(6), printf.Int(12)})}}},
+			"@st[5]: { .count = 2, .average = 6, .total = 12 }\n",
+		},
+		{
+			Map{Name: "@t", Scalar: true, Kind: Serieses, Elems: []Elem{{Series: series}}},
 			`@t:
              -5                                                  5
 hh:mm:ss.ms  |___________________________________________________|
@@ -83,7 +97,8 @@ hh:mm:ss.ms  |___________________________________________________|
              v___________________________________________________v
              -5                                                  5
 
-`},
+`,
+		},
 	} {
 		var b strings.Builder
 		c.m.Sort(0)
@@ -105,10 +120,14 @@ func TestJSON(t *testing.T) {
 		{Map{Name: "@l", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: linear(0, 10, 5, 7, 12)}}}, `{"type": "hist", "data": {"@l": [{"min": 5, "max": 9, "count": 1},{"min": 10, "count": 1}]}}`},
 		{Map{Name: "@m", Elems: []Elem{{Key: printf.Tuple(printf.Int(1), printf.Text("a")), Value: printf.Int(2)}}}, `{"type": "map", "data": {"@m": {"1,a": 2}}}`},
 		{Map{Name: "@s", Scalar: true, Elems: []Elem{{Value: printf.Text("x\"")}}}, `{"type": "map", "data": {"@s": "x\""}}`},
-		{Map{Name: "@st", Scalar: true, Kind: Stats, Elems: []Elem{{Value: printf.Record([]string{"count", "average", "total"}, []printf.Value{printf.Int(2), printf.Int(6), printf.Int(12)})}}},
-			`{"type": "stats", "data": {"@st": {"count": 2, "average": 6, "total": 12}}}`},
-		{Map{Name: "@t", Scalar: true, Kind: Serieses, Elems: []Elem{{Series: &Series{Interval: 1e8, Points: []Point{{start, printf.Int(9)}, {start, printf.None()}}}}}},
-			`{"type": "tseries", "data": {"@t": [{"interval_start":"1970-01-01 00:00:00.500000000","value":9}]}}`},
+		{
+			Map{Name: "@st", Scalar: true, Kind: Stats, Elems: []Elem{{Value: printf.Record([]string{"count", "average", "total"}, []printf.Value{printf.Int(2), printf.Int(6), printf.Int(12)})}}},
+			`{"type": "stats", "data": {"@st": {"count": 2, "average": 6, "total": 12}}}`,
+		},
+		{
+			Map{Name: "@t", Scalar: true, Kind: Serieses, Elems: []Elem{{Series: &Series{Interval: 1e8, Points: []Point{{start, printf.Int(9)}, {start, printf.None()}}}}}},
+			`{"type": "tseries", "data": {"@t": [{"interval_start":"1970-01-01 00:00:00.500000000","value":9}]}}`,
+		},
 		{Map{Name: "@empty"}, ""},
 	} {
 		var b strings.Builder
