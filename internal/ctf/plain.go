@@ -7,12 +7,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// Lane is a site whose payload is bytes of each record: most of the work for an event is its copy.
+// Lane is a site whose payloads are made of the record alone: mostly bytes of it, and the work for an event is their copy.
 type Lane struct {
 	schema   *event.Schema // as the rings have it
 	size     uint32        // of a record; 0: not such a site
 	id       uint32
 	from, to int
+	plan     *plan // nil: the payload is the bytes [from, to)
 }
 
 // Lanes are the sites of a class of streams by their number in the rings.
@@ -25,13 +26,16 @@ func (l *Lanes) Set(s *event.Schema, x *Site) {
 	}
 	p := x.plan
 	lane := Lane{schema: s}
-	if p.plain && s.Elapsed == nil && s.ShortSize == 0 && s.StackNumber == 0 && s.RecordSize >= ring.RecHeader && p.from+p.size <= s.RecordSize {
+	if p.stacks == 0 && s.Elapsed == nil && s.ShortSize == 0 && s.StackNumber == 0 && s.RecordSize >= ring.RecHeader && p.from+p.size <= s.RecordSize {
 		lane.size, lane.id, lane.from, lane.to = uint32(s.RecordSize), p.schema.SiteID, p.from, p.from+p.size
+		if !p.plain {
+			lane.plan = p
+		}
 	}
 	(*l)[s.SiteID] = lane
 }
 
-// Plain adds the records of a batch up to the first that is not of it or of no lane, or until the packet is full. It counts them by their site in the rings and returns
+// Plain adds the records of a batch up to the first that is not of it or of no lane, or until the packet is full. It counts them by their site in the rings, and returns
 // their number and size.
 func (s *Stream) Plain(b *event.Batch, lanes Lanes, counts []uint64) (n, size int) {
 	data := b.Data
@@ -44,14 +48,20 @@ func (s *Stream) Plain(b *event.Batch, lanes Lanes, counts []uint64) (n, size in
 		l := &lanes[site]
 		stamp := binary.LittleEndian.Uint64(data[ring.RecTSC:])
 		if uint32(head) != l.size || l.size == 0 || l.schema != b.Schemas[site] || uint64(l.size) > uint64(len(data)) ||
-			!b.Holds(stamp, binary.LittleEndian.Uint64(data[ring.RecThread:])) {
+			!b.Holds(stamp, binary.LittleEndian.Uint64(data[ring.RecThread:])) || !b.Named(data[:l.size], l.schema.CommOffset) {
 			break
 		}
 		buf := s.head(l.id, uint64(b.TimeNS(stamp)))
 		buf = binary.LittleEndian.AppendUint32(buf, uint32(b.Tid))
-		if l.to-l.from == 8 {
+		if s.class == Kernel {
+			buf = binary.LittleEndian.AppendUint32(buf, uint32(b.Pid))
+		}
+		switch {
+		case l.plan != nil:
+			buf = l.plan.encode(buf, data[:l.size], nil)
+		case l.to-l.from == 8:
 			buf = binary.LittleEndian.AppendUint64(buf, binary.LittleEndian.Uint64(data[l.from:]))
-		} else {
+		default:
 			buf = append(buf, data[l.from:l.to]...)
 		}
 		s.buf = buf

@@ -63,21 +63,28 @@ func (d *Drain) record(src *Source, cpu int) error {
 // recordBatch passes the first records that need no Event each to the recorder, and returns their size. An event of a thread whose name
 // has not been read is not among them.
 func (d *Drain) recordBatch(src *Source, data []byte) (size int, err error) {
-	if src.Kernel || d.Max > 0 || d.passed || d.unshown > 0 || d.ending && d.late != nil && d.late() {
+	if d.Max > 0 || d.passed || d.unshown > 0 || d.ending && d.late != nil && d.late() {
 		return 0, nil
 	}
 	for size < len(data) {
-		b := &d.batch
-		if !src.decoder.Batch(data[size:], b) || d.noted[b.Tid&15] != (named{b.Tid, b.Comm}) {
+		if !src.batch(data[size:], &d.batch, &d.noted) {
 			return size, nil
 		}
-		n, done, err := d.recorder.Batch(b, src.recorded)
+		n, done, err := d.recorder.Batch(&d.batch, src.recorded)
 		d.shown += uint64(n)
 		if size += done; err != nil || done == 0 {
 			return size, err
 		}
 	}
 	return size, nil
+}
+
+// batch makes the batch of the first of these records, if there is one. noted are threads whose names have been read.
+func (src *Source) batch(data []byte, b *event.Batch, noted *[16]named) bool {
+	if src.Kernel {
+		return src.decoder.KernelBatch(data, b)
+	}
+	return src.decoder.Batch(data, b) && noted[b.Tid&15] == named{b.Tid, b.Comm}
 }
 
 func (src *Source) ringState(cpu int) RingState {

@@ -67,7 +67,7 @@ type Recorder struct {
 	changed bool // there are schemas that the metadata does not have
 	large   bool
 	streams [2][]*stream // by class and ring
-	lanes   ctf.Lanes    // of the engine in the process
+	lanes   [2]ctf.Lanes // by class
 	now     *stream      // of the events that come
 	state   *ctf.Stream
 	stacks  stacks
@@ -233,8 +233,8 @@ func (r *Recorder) addSite(s *event.Schema) (*site, error) {
 	}
 	r.schemas[r.now.class] = append(r.schemas[r.now.class], &own)
 	r.sites[s], r.changed = &site{Site: x, schema: &own, redact: red}, true
-	if r.now.class == ctf.Process && red.plain() {
-		r.lanes.Set(s, x)
+	if red.plain() {
+		r.lanes[r.now.class].Set(s, x)
 	}
 	return r.sites[s], nil
 }
@@ -242,7 +242,7 @@ func (r *Recorder) addSite(s *event.Schema) (*site, error) {
 // Batch implements drain.Recorder.
 func (r *Recorder) Batch(b *event.Batch, counts []uint64) (n, size int, err error) {
 	s := r.now
-	n, size = s.Plain(b, r.lanes, counts)
+	n, size = s.Plain(b, r.lanes[s.class], counts)
 	if n == 0 {
 		return 0, 0, nil
 	}
