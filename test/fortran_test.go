@@ -264,3 +264,25 @@ func sameShapesRecorded(t *testing.T, prog, place string) {
 		}
 	}
 }
+
+// TestFortranQuads: gfortran's real(kind=16) is IEEE 754's number of 128 bits, and real(kind=10) the x87's, in 16 bytes too: variables, parts of
+// complex numbers, elements and results.
+func TestFortranQuads(t *testing.T) {
+	source, err := filepath.Abs("programs/quads.f90")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	prog := filepath.Join(dir, "quads")
+	buildOther(t, dir, "gfortran", "-g", "-O0", "-o", prog, source)
+	for _, c := range []struct{ place, list, want string }{
+		{lineWith(t, source, " ! look here"), "mq, q, x, cq, cx, a", "mq=1.5 q=-2.5 x=3.25 cq=1.5 + -2.5i cx=3.5 + 4.5i a={0.5, 0.25}"},
+		{"half", "$args", "q=-2.5"},
+		{"half10%return", "$retval", "$retval=1.625"},
+	} {
+		r := jalon(t, "trace", c.place, "--collect", c.list, "-q", "--", prog)
+		if !strings.Contains(r.stdout, c.want) {
+			t.Errorf("%s: no %q in\n%s%s", c.place, c.want, r.stdout, r.stderr)
+		}
+	}
+}

@@ -5,7 +5,10 @@
 // Import rule: ctype imports nothing of jalon.
 package ctype
 
-import "sync"
+import (
+	"strings"
+	"sync"
+)
 
 // Kind is the class of a type.
 type Kind uint8
@@ -18,7 +21,7 @@ const (
 	Bool
 	Char
 	Int
-	Float // float, double, long double (x87, Size 16), _Float128
+	Float // float, double, long double (x87, Size 16), _Float128; see Quad
 	Complex
 	Enum
 	Pointer
@@ -133,6 +136,21 @@ func (t *Type) load() {
 			t.complete(t)
 		}
 	})
+}
+
+// Quad reports whether a number of 16 bytes, or a complex number of two of them, has IEEE 754's format of 128 bits and not that of the x87. Debug
+// information says so by the name only: _Float128, __float128, f128, and gfortran's real(kind=16), whose x87 numbers are real(kind=10).
+func (t *Type) Quad() bool {
+	if t.Kind != Float && t.Kind != Complex {
+		return false
+	}
+	name := strings.ToLower(t.Name)
+	for _, part := range []string{"128", "quad", "kind=16", "(16)", "*16"} {
+		if strings.Contains(name, part) {
+			return true
+		}
+	}
+	return false
 }
 
 // Fields returns the members of a struct or union in declaration order.

@@ -26,8 +26,7 @@ var (
 	bfloat = floatFormat{exp: 8, man: 7, digits: 4}
 )
 
-// formatOf finds a type's format: 16 bytes hold a long double unless the name
-// says _Float128.
+// formatOf finds a type's format.
 func formatOf(s *ctype.Type) (floatFormat, bool) {
 	switch s.Size {
 	case 2:
@@ -42,7 +41,7 @@ func formatOf(s *ctype.Type) (floatFormat, bool) {
 	case 10, 12:
 		return x87, true
 	case 16:
-		if strings.Contains(s.Name, "128") || strings.Contains(s.Name, "quad") {
+		if s.Quad() {
 			return quad, true
 		}
 		return x87, true

@@ -291,6 +291,7 @@ func TestFragments(t *testing.T) {
 		{"nothing", 0, "variable \"nothing\" is optimised out here"},
 		{"st0", 0, "variable \"st0\" has no value here: it is in register 33, which is not available"},
 		{"two == two", 0, "an operand of == cannot be struct pair"},
+		{"two % 2", 0, "an operand of % cannot be struct pair"},
 		{"&two.b", 0, "\"two\" is not in memory here: it has no address"},
 		{"inxmm.c == 0", 0, "only the low 8 bytes of a vector register can be used in arithmetic"},
 	} {

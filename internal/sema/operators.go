@@ -29,7 +29,7 @@ var binaryRules = map[string]func(*operators, *lang.Binary, expr, expr) expr{
 func (ops *operators) operands(x *lang.Binary, a, b expr) {
 	for _, e := range []expr{a, b} {
 		if !isScalar(e.Type()) {
-			ops.failOperand(e, "an operand of "+x.Op+" cannot be %s")
+			ops.failOperand(e, "an operand of "+strings.ReplaceAll(x.Op, "%", "%%")+" cannot be %s")
 		}
 	}
 	ops.fail(x.Span(), fmt.Sprintf("%s cannot be applied to %s and %s", x.Op, typeString(a.Type()), typeString(b.Type())), "")

@@ -45,7 +45,7 @@ func (c *classes) add(t *ctype.Type, off int64, depth int) string {
 	switch s.Kind {
 	case ctype.Float:
 		switch {
-		case size == 16 && s.Name == "_Float128" || size == 16 && s.Name == "__float128":
+		case size == 16 && s.Quad():
 			return "a number of 128 bits is not taken"
 		case size > 8 && off == 0 && depth == 0:
 			return x87
@@ -57,7 +57,7 @@ func (c *classes) add(t *ctype.Type, off int64, depth int) string {
 		return c.merge(sse, off, size)
 	case ctype.Complex:
 		switch {
-		case size == 32 && depth == 0:
+		case size == 32 && depth == 0 && !s.Quad():
 			return x87
 		case size > 16:
 			return inMemory

@@ -1,8 +1,6 @@
 package convention
 
 import (
-	"strings"
-
 	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -53,7 +51,7 @@ const dwarfST0 = 33
 // structure, or a complex number of them.
 func onX87(s *ctype.Type) bool {
 	switch {
-	case strings.Contains(s.Name, "128"): // _Float128 and __float128 are not
+	case s.Quad():
 		return false
 	case s.Size == 16 && (s.Kind == ctype.Struct || s.Kind == ctype.Array && !s.Vector && s.Count == 1):
 		inner := only(s)
