@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/bounded"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/record"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
@@ -18,12 +19,13 @@ import (
 // (Result.Unshown) and dropped. A writer with SetWriteDeadline (os.File of a pipe, net.Conn) is then
 // released; another one may still be in its last Write.
 type Output interface {
-	sink(s *session.Session) drain.Sink
+	// sink makes the sink of a session; by takes out of what is shown what must not be seen, and may be nil.
+	sink(s *session.Session, by *record.Redactor) drain.Sink
 }
 
-type outputFunc func(s *session.Session) drain.Sink
+type outputFunc func(s *session.Session, by *record.Redactor) drain.Sink
 
-func (f outputFunc) sink(s *session.Session) drain.Sink { return f(s) }
+func (f outputFunc) sink(s *session.Session, by *record.Redactor) drain.Sink { return f(s, by) }
 
 // TextOptions configure [Text].
 type TextOptions struct {
@@ -73,10 +75,10 @@ func Format(name string, w io.Writer, opt TextOptions) (Output, error) {
 }
 
 func made(name string, w io.Writer, opt TextOptions) Output {
-	return outputFunc(func(s *session.Session) drain.Sink {
+	return outputFunc(func(s *session.Session, by *record.Redactor) drain.Sink {
 		to := bounded.New(w)
 		return waiting{to, format.OutputNamed(name).New(to, &format.Trace{
-			Unwind: s.Unwind, Symbol: s.Symbol, Elements: orDefault(opt.Elements, defaultElements),
+			Unwind: by.Unwinder(s.Unwind), Symbol: by.Symbols(s.Symbol), Elements: orDefault(opt.Elements, defaultElements),
 			Time: timeStyles[opt.Time], Nanoseconds: opt.Nanoseconds, WallOffset: s.WallOffset(), Kernel: s, Colour: opt.Colour,
 		})}
 	})

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/record"
 	"github.com/jalon-trace/jalon/internal/session"
 )
 
@@ -76,7 +77,7 @@ const eventSize = int(unsafe.Sizeof(Event{}))
 // queueing makes the sink that fills a trace's queue.
 type queueing struct{ t *Trace }
 
-func (q queueing) sink(s *session.Session) drain.Sink {
+func (q queueing) sink(s *session.Session, _ *record.Redactor) drain.Sink {
 	return &queueSink{t: q.t, offset: s.WallOffset(), schemas: map[*event.Schema]*Schema{}}
 }
 

@@ -85,12 +85,12 @@ func Record(dir string, opt RecordOptions) (*Recording, error) {
 // Dir is the directory of the trace.
 func (r *Recording) Dir() string { return r.dir }
 
-func (r *Recording) sink(s *session.Session) drain.Sink {
+func (r *Recording) sink(s *session.Session, _ *record.Redactor) drain.Sink {
 	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Pid: s.Pid(), Unwind: s.Unwind, Sites: s.Sites})
 	if r.live == nil {
 		return r.r
 	}
-	return &shown{r.r, r, record.Shown(r.live.sink(s), r.redact)}
+	return &shown{r.r, r, record.Shown(r.live.sink(s, r.redact), r.redact)}
 }
 
 // shown is a recording whose events are shown: a drain.Shower.

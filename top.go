@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/record"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/session"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -111,8 +112,8 @@ func (k *topSink) End() error {
 
 // slowest is an output that gets the slowest calls only.
 func slowest(o Output, most int) Output {
-	return outputFunc(func(s *session.Session) drain.Sink {
-		k := &topSink{Sink: o.sink(s), s: s, most: most}
+	return outputFunc(func(s *session.Session, by *record.Redactor) drain.Sink {
+		k := &topSink{Sink: o.sink(s, by), s: s, most: most}
 		if w, ok := k.Sink.(drain.Waiter); ok {
 			return struct {
 				*topSink

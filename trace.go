@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/session"
 )
@@ -56,7 +57,7 @@ func Start(ctx context.Context, target Target, opt Options) (*Trace, error) {
 	if opt.Aggregate != nil && opt.Aggregate.Top > 0 {
 		output = slowest(output, opt.Aggregate.Top)
 	}
-	sopt.NewSink = output.sink
+	sopt.NewSink = func(s *session.Session) drain.Sink { return output.sink(s, nil) }
 	sopt.Interrupt = ctx.Done()
 	armed := make(chan error, 2)
 	sopt.OnTyped = func() { t.typed.seen.Add(1) }

@@ -89,3 +89,42 @@ func TestRedact(t *testing.T) {
 		}
 	}
 }
+
+// TestRedactPaths: a rule with a path (l->password) is also for the members of structures that are collected whole, however the expression is
+// written; what is printed while it is recorded has neither frames nor symbols that match; a rule that redacts nothing is reported.
+func TestRedactPaths(t *testing.T) {
+	prog := compile(t, "gcc", "secrets.c", "-g", "-O1")
+	for _, rule := range []string{"l->password", "l->pass*", "x.password"} {
+		dir := filepath.Join(t.TempDir(), "run")
+		r := jalon(t, "record", "-o", dir, "--live", "--redact", rule, "check_login", "-c", "*l, l[0], (*l).password, l->password/s, ((struct login *)l)->password, l->user", "--", prog)
+		if r.status != 0 || strings.Contains(r.stderr, "nothing that was recorded") {
+			t.Fatalf("%s: %d: %s", rule, r.status, r.stderr)
+		}
+		secret := "hunter3\x00" // hunter34 is the passphrase
+		if strings.Contains(r.stdout, `"hunter3"`) || !strings.Contains(r.stdout, `password = <redacted>`) || !strings.Contains(r.stdout, `l->user="alice`) {
+			t.Errorf("%s: %.600s", rule, r.stdout)
+		}
+		err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+			if err != nil || e.IsDir() {
+				return err
+			}
+			b, err := os.ReadFile(path)
+			if strings.Contains(string(b), secret) {
+				t.Errorf("%s: %s has the secret", rule, path)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	r := jalon(t, "record", "-o", filepath.Join(t.TempDir(), "run"), "--live", "--redact", "/main|secrets[.]c/", "--redact", "passwort", "--redact", "l->nosuch", "check_login", "-c", "*(void **)$rsp, $bt", "--", prog)
+	if r.status != 0 || strings.Contains(r.stdout, "main") || strings.Contains(r.stdout, "secrets.c") || !strings.Contains(r.stdout, "<****+") || !strings.Contains(r.stdout, " ****+") {
+		t.Errorf("%d: %.600s", r.status, r.stdout)
+	}
+	for _, rule := range []string{"passwort", "l->nosuch"} {
+		if !strings.Contains(r.stderr, "--redact "+rule+": nothing that was recorded has this name") {
+			t.Errorf("no warning for %s: %s", rule, r.stderr)
+		}
+	}
+}

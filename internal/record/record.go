@@ -361,6 +361,11 @@ func (r *Recorder) Finish(sum *ctf.Summary) error {
 	}
 	r.finished = true
 	r.leave()
+	if r.events.Load() > 0 && r.opt.Warn != nil {
+		for _, rule := range r.opt.Redact.Unused() {
+			r.opt.Warn("--redact " + rule + ": nothing that was recorded has this name")
+		}
+	}
 	if sum != nil {
 		sum.Events, sum.Lost, sum.Overwritten = r.events.Load(), r.lost.Load(), r.falsified.Load()
 	}

@@ -17,10 +17,18 @@ import (
 // Redactor takes out of a trace what must not reach the disk: fields by their names, and texts that match patterns. Fields of a name are not
 // there: they have no value, and the reason. Of a text, each byte that matches becomes a star.
 type Redactor struct {
-	names    []string // of fields and members; globs
-	exprs    []string // whole expressions, without blanks
+	names    []*nameRule // of fields and members
+	members  []*nameRule // of members only: the last names of rules such as req->key
+	exprs    []*nameRule // parts of expressions, without blanks
 	patterns []*regexp.Regexp
 	words    map[string]bool // whether an identifier is one of names
+}
+
+// nameRule is a rule of the user.
+type nameRule struct {
+	name string // a glob, or a part of an expression
+	rule string
+	used *bool // something was redacted by it
 }
 
 // redacted is the reason of a field without a value.
@@ -56,15 +64,55 @@ func NewRedactor(rules []string) (*Redactor, error) {
 		case name == "":
 			return nil, errors.New("--redact: an empty name of a field")
 		case strings.ContainsAny(name, "$") || strings.ContainsFunc(name, func(c rune) bool { return !isWord(c) && !strings.ContainsRune("*?[]^-", c) }) || strings.Contains(name, "->"):
-			r.exprs = append(r.exprs, name)
+			if err := r.path(name, rule); err != nil {
+				return nil, err
+			}
 		default:
 			if _, err := path.Match(name, ""); err != nil {
 				return nil, fmt.Errorf("--redact %s: %w", rule, err)
 			}
-			r.names = append(r.names, name)
+			r.names = append(r.names, &nameRule{name, rule, new(bool)})
 		}
 	}
 	return r, nil
+}
+
+// path adds a rule that is not a plain name. In a collected structure no path is written, so the last name counts for members there.
+func (r *Redactor) path(name, rule string) error {
+	x := &nameRule{name, rule, new(bool)}
+	r.exprs = append(r.exprs, x)
+	at := max(strings.LastIndexByte(name, '.'), strings.LastIndex(name, "->")+1)
+	if at <= 0 || strings.ContainsFunc(name[at+1:], func(c rune) bool { return !isWord(c) && !strings.ContainsRune("*?[]^-", c) }) || name[at+1:] == "" {
+		return nil
+	}
+	if _, err := path.Match(name[at+1:], ""); err != nil {
+		return fmt.Errorf("--redact %s: %w", rule, err)
+	}
+	r.members = append(r.members, &nameRule{name[at+1:], rule, x.used})
+	return nil
+}
+
+// Unused returns the rules by name that have redacted nothing yet.
+func (r *Redactor) Unused() (list []string) {
+	if r == nil {
+		return nil
+	}
+	for _, x := range slices.Concat(r.names, r.exprs) {
+		if !*x.used {
+			list = append(list, x.rule)
+		}
+	}
+	return list
+}
+
+// matching reports whether one of the rules is for a name, and notes which.
+func matching(rules []*nameRule, word string) (is bool) {
+	for _, x := range rules {
+		if ok, _ := path.Match(x.name, word); ok {
+			*x.used, is = true, true
+		}
+	}
+	return is
 }
 
 func isWord(c rune) bool {
@@ -78,7 +126,7 @@ func (r *Redactor) named(word string) bool {
 	}
 	is, known := r.words[word]
 	if !known {
-		is = slices.ContainsFunc(r.names, func(name string) bool { ok, _ := path.Match(name, word); return ok })
+		is = matching(r.names, word)
 		if len(r.words) < 1<<16 {
 			r.words[word] = is
 		}
@@ -91,11 +139,32 @@ func (r *Redactor) Field(expr string) bool {
 	if r == nil {
 		return false
 	}
-	if whole := strings.Join(strings.Fields(expr), ""); slices.ContainsFunc(r.exprs, func(x string) bool { return strings.Contains(whole, x) }) {
-		return true
+	is := false
+	whole := strings.Join(strings.Fields(expr), "")
+	for _, x := range r.exprs {
+		if strings.Contains(whole, x.name) {
+			*x.used, is = true, true
+		}
 	}
-	return slices.ContainsFunc(strings.FieldsFunc(expr, func(c rune) bool { return !isWord(c) }), r.named)
+	for _, at := range words.FindAllStringIndex(whole, -1) {
+		word := whole[at[0]:at[1]]
+		if r.named(word) || (strings.HasSuffix(whole[:at[0]], ".") || strings.HasSuffix(whole[:at[0]], "->")) && r.member(word) {
+			is = true
+		}
+	}
+	return is
 }
+
+// words are the identifiers and numbers of an expression.
+var words = regexp.MustCompile(`[0-9A-Za-z_\x{80}-\x{10ffff}]+`)
+
+// member reports whether a member of a structure is redacted by its name.
+func (r *Redactor) member(name string) bool {
+	return r.named(name) || name != "" && matching(r.members, name)
+}
+
+// byName reports whether anything is redacted by its name.
+func (r *Redactor) byName() bool { return len(r.names) > 0 || len(r.members) > 0 }
 
 // Text returns a text without what matches.
 func (r *Redactor) Text(s string) string {
@@ -192,6 +261,22 @@ func (r *Redactor) frames(list []debuginfo.Frame) []debuginfo.Frame {
 		f.Function, f.File, f.Module = r.Text(f.Function), r.Text(f.File), r.Text(f.Module)
 	}
 	return out
+}
+
+// Unwinder returns frames without what matches.
+func (r *Redactor) Unwinder(of func(*event.Event, *event.Value) []debuginfo.Frame) func(*event.Event, *event.Value) []debuginfo.Frame {
+	if r == nil || of == nil || len(r.patterns) == 0 {
+		return of
+	}
+	return func(ev *event.Event, v *event.Value) []debuginfo.Frame { return r.frames(of(ev, v)) }
+}
+
+// Symbols returns names of addresses without what matches.
+func (r *Redactor) Symbols(of func(uint64) string) func(uint64) string {
+	if r == nil || of == nil || len(r.patterns) == 0 {
+		return of
+	}
+	return func(addr uint64) string { return r.Text(of(addr)) }
 }
 
 // dump takes out what a state dump has: its fields are named comm, program, command and path.

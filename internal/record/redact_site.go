@@ -143,7 +143,7 @@ func (w *walk) field(f *event.Field) bool {
 		}
 		return w.value(f.Type, f.Offset, 0, 0)
 	case event.Counted:
-		if f.Grid != nil && (len(w.by.names) > 0 || texts) { // between its elements may be members of any name
+		if f.Grid != nil && (w.by.byName() || texts) { // between its elements may be members of any name
 			return false
 		}
 		elem := f.Type
@@ -159,7 +159,7 @@ func (w *walk) field(f *event.Field) bool {
 			return false
 		}
 	case event.SData:
-		if f.Text != nil && slices.ContainsFunc(f.Text.Fields, func(x event.TextField) bool { return w.by.named(x.Name) }) {
+		if f.Text != nil && slices.ContainsFunc(f.Text.Fields, func(x event.TextField) bool { return w.by.member(x.Name) }) {
 			return false
 		}
 		if texts {
@@ -172,7 +172,7 @@ func (w *walk) field(f *event.Field) bool {
 // memberTexts leaves out the texts of members that are redacted by name, and has the others searched.
 func (w *walk) memberTexts(list []event.MemberText) (out []event.MemberText) {
 	for _, t := range list {
-		if t.Grid != nil && (len(w.by.names) > 0 || len(w.by.patterns) > 0) || slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
+		if t.Grid != nil && (w.by.byName() || len(w.by.patterns) > 0) || slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
 			w.clear = append(w.clear, span{at: t.Offset, size: t.Size})
 			continue
 		}
@@ -207,10 +207,10 @@ func charWidth(t *ctype.Type) int {
 
 // has reports whether a type has a member that is redacted by name. What is too deep has one.
 func (w *walk) has(t *ctype.Type, depth int) bool {
-	if len(w.by.names) == 0 {
+	if !w.by.byName() {
 		return false
 	}
-	return w.any(t, depth, func(f *ctype.Field) bool { return w.by.named(f.Name) }, nil)
+	return w.any(t, depth, func(f *ctype.Field) bool { return w.by.member(f.Name) }, nil)
 }
 
 // hasText reports whether a type has an array of characters.
@@ -294,7 +294,7 @@ func (w *walk) member(f *ctype.Field, at int, bit int64, depth int) bool {
 	if size == 0 {
 		size = 8 * f.Type.Strip().Size
 	}
-	if w.by.named(f.Name) {
+	if w.by.member(f.Name) {
 		low, high := from/8, (from+size+7)/8
 		w.gaps = append(w.gaps, event.Gap{From: bit + 8*low, To: bit + 8*high})
 		w.clear = append(w.clear, span{at: at + int(low), size: int(high - low)})
