@@ -40,7 +40,7 @@ type Schema struct {
 type Field struct {
 	Name  string // the expression as the user wrote it
 	Type  string // its type in the source language; "" for registers and stacks
-	Group string // "$args" or "$locals" if the field is part of it; "$_sdata": an argument of a system call
+	Group string // "$args", "$locals", "$args@1", ... if the field is part of it; "$_sdata": an argument of a system call
 }
 
 func newSchema(s *event.Schema) *Schema {

@@ -63,6 +63,7 @@ var tagNames = []string{
 	event.Truncated: "truncated", event.Unsupported: "unsupported", event.BadBounds: "bad_bounds", event.BadIndex: "bad_index",
 	event.NoEntry: "no_entry", event.FailedAtEntry: "failed_at_entry",
 	event.NotAllocated: "not_allocated", event.NotAssociated: "not_associated",
+	event.OtherFrame: "other_frame",
 }
 
 // countedHeader is the length and the flags of a Counted slot.

@@ -134,12 +134,15 @@ const (
 	OpULe
 	OpUGt
 	OpUGe
-	// OpNone: there is no value at this hit. Nothing behind it is reached but by jumps.
+	// OpNone: there is no value at this hit. Nothing behind it is reached but by jumps. Arg may be OtherFrame.
 	OpNone
 	// OpObject: push the address of the object that the expression is about (DW_OP_push_object_address). Only
 	// expressions of an Array have it.
 	OpObject
 )
+
+// OtherFrame is OpNone's Arg for a variable of a caller: another function has called.
+const OtherFrame = 1
 
 // EnvTask is OpEnv's number for the running thread's struct task_struct: ir.EnvTask.
 const EnvTask = 2

@@ -343,6 +343,8 @@ func Explain(s Status, addr uint64, reason string) string {
 		return "not allocated"
 	case NotAssociated:
 		return "not associated"
+	case OtherFrame:
+		return "not known in this caller"
 	case BadBounds:
 		return orElse(reason, "the number of elements is negative or too large")
 	case BadIndex:

@@ -25,6 +25,7 @@ const (
 	FailedAtEntry        // there was no value at the entry
 	NotAllocated         // an array of Fortran has no elements now
 	NotAssociated        // a pointer to an array of Fortran has no target now
+	OtherFrame           // a variable of a caller, and another call has led here
 )
 
 // FieldKind is the layout of a slot.

@@ -45,7 +45,7 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //   - structs and unions are objects; members of anonymous members are beside
 //     the others, base classes are members with the name of the class;
 //   - $args and $locals are objects of their variables ("$args.p" is the key in
-//     errors); $regs is an object of numbers, with rsp, rbp and rip as pointers;
+//     errors), and so are $args@1 and $locals@1, without what the caller does not have; $regs is an object of numbers, with rsp, rbp and rip as pointers;
 //     $bt is an array of {"pc":"0x..","function":"..","offset":4,"file":"..","line":9,"module":".."},
 //     from which unknown things are absent;
 //   - $_sdata is an object of the fields of the kernel's record, and "text", what
@@ -180,7 +180,11 @@ func (j *JSON) Event(ev *event.Event) error {
 		}
 		j.value = ev.Value(i)
 		v := &j.value
-		if v.Status != event.OK {
+		if hidden, all := otherFrame(ev, v, i); hidden {
+			if all {
+				j.fail(&jsonKey{err: append(appendString(nil, v.Field.Group), ':')}, v.Explain())
+			}
+		} else if v.Status != event.OK {
 			j.fail(k, v.Explain())
 		} else {
 			b = append(comma(b), k.key...)

@@ -94,6 +94,12 @@ func (t *Text) Event(ev *event.Event) error {
 			blocks = true
 			continue
 		}
+		if hidden, all := otherFrame(ev, &v, i); hidden {
+			if all {
+				b = appendOtherFrame(b, f)
+			}
+			continue
+		}
 		b = append(b, ' ')
 		if f.Kind == event.SData && v.Status == event.OK { // the kernel's own text needs no name
 			if f.Text != nil && f.Text.Call != "" && !v.Truncated {

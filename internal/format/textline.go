@@ -117,12 +117,18 @@ func (t *Text) line(b []byte, ev *event.Event, l *textLine) []byte {
 	b = pad(append(b, l.place...), from, &t.placeWidth)
 	for i := range l.fields {
 		f := &l.fields[i]
-		b = append(b, f.name...)
 		if f.bits == 0 {
 			v := ev.Value(f.index)
-			b = t.o.Printer.appendField(b, ev, &v)
+			hidden, all := otherFrame(ev, &v, f.index)
+			switch {
+			case !hidden:
+				b = t.o.Printer.appendField(append(b, f.name...), ev, &v)
+			case all:
+				b = appendOtherFrame(b, v.Field)
+			}
 			continue
 		}
+		b = append(b, f.name...)
 		raw := ev.Raw[f.at:]
 		var word uint64
 		if len(raw) >= 8 {

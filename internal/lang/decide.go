@@ -12,6 +12,12 @@ func Decide(x Expr, isType func(name string) bool) (Expr, *Diagnostic) {
 	return x, d.bad
 }
 
+// OtherFrame reports whether the arguments of a call are expressions of another frame, where names have other meanings.
+func OtherFrame(x *Call) bool {
+	id, ok := x.Fn.(*Ident)
+	return ok && id.Name == "@up"
+}
+
 type decider struct {
 	types func(string) bool
 	known map[string]bool // results of types, which may search debug information
@@ -41,6 +47,10 @@ func (d *decider) expr(x Expr) Expr {
 	switch x := x.(type) {
 	case *Open:
 		return d.row(x)
+	case *Call:
+		if OtherFrame(x) {
+			return x // its names are decided there
+		}
 	case *Maybe: // not at the beginning of an operand: an object
 		return d.expr(x.X)
 	case *Sizeof:

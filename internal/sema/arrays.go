@@ -147,7 +147,7 @@ func (ar *arrays) needObject(e expr, ops []debuginfo.Op) {
 
 // noValue: the debug information has no value of array e here.
 func (ar *arrays) noValue(e expr, why string) {
-	panic(&bail{ar.from.At(e.Span(), "this array has no value here: "+why, ""), true, true, why})
+	panic(&bail{ar.from.At(e.Span(), "this array has no value here: "+why, ""), true, true, why, false})
 }
 
 // whole makes sure that all elements can be found.

@@ -65,8 +65,8 @@ var (
 
 func init() {
 	builtins = []*Builtin{
-		{Name: "args", Doc: "the function's arguments, one value each", inProcess: item(argsGroup), inKernel: item(argsGroup)},
-		{Name: "locals", Doc: "the local variables that have a value at the place", inProcess: item(localsGroup), inKernel: item(localsGroup)},
+		{Name: "args", Doc: "the function's arguments, one value each; $args@n: those of the frame n up", inProcess: item(argsGroup), inKernel: item(argsGroup)},
+		{Name: "locals", Doc: "the local variables that have a value at the place; $locals@n: those of the frame n up", inProcess: item(localsGroup), inKernel: item(localsGroup)},
 		{Name: "regs", Doc: "the integer registers", inProcess: item(whole(event.Regs, asRegs)), inKernel: item((*collector).regsItem)},
 		{Name: "bt", Doc: "the program's stack; at places in the kernel the kernel's stack", inProcess: item((*collector).processStack), inKernel: item((*collector).stackItem)},
 		{Name: "ubt", Doc: "the program's stack, at places in the kernel", inKernel: item((*collector).userStackItem)},
@@ -91,6 +91,7 @@ func init() {
 
 		{Name: "str", Form: Function, Call: "str(pointer[, limit])", Type: "char []", Doc: "the string at a pointer, at most limit bytes of it", inProcess: &lowering{call: (*checker).strCall}, inKernel: &lowering{call: (*checker).strCall}},
 		{Name: "@entry", Form: Function, Call: "@entry(x)", Type: "as x", Doc: "at the returns of a process's functions, the value that x had when the function was entered: a number or pointer; as an item of a list @entry($args), all arguments that are such", inProcess: &lowering{call: (*checker).entryCall}},
+		{Name: "@up", Form: Function, Call: "@up(x[, n])", Type: "as x", Doc: "x in the frame n (1) up, as after GDB's up: in the function into which this one is inlined, or which called it", inProcess: &lowering{call: upCall}, inKernel: &lowering{call: upCall}},
 		{Name: "@map", Form: Function, Call: `@map("NAME", key...)`, Type: "long", Doc: "in scripts, the number that a map has for a key; 0: it has none", inProcess: &lowering{call: readCall}, inKernel: &lowering{call: readCall}},
 		{Name: "@has", Form: Function, Call: `@has("NAME", key...)`, inner: true, inProcess: &lowering{call: hasCall}, inKernel: &lowering{call: hasCall}},
 		{Name: "@local", Form: Function, Call: "@local(n)", inner: true, inProcess: &lowering{call: localCall}, inKernel: &lowering{call: localCall}},
@@ -257,6 +258,9 @@ func (c *checker) word(x *lang.Reg) expr {
 		return nil
 	}
 	how := b.here(c.site)
+	if b.Name == "ret" || b.Name == "retval" || b.Name == "elapsed" {
+		c.own(b.Name, x.Span())
+	}
 	switch {
 	case how == nil && b.Name == "retval": // variables of programs can have this name
 		c.failName("retval", x.Span(), nil)

@@ -100,6 +100,9 @@ func (co *collector) item(it lang.Collect) []*plan {
 	if list := co.entryArgs(it); list != nil {
 		return list
 	}
+	if list := co.frameGroup(it); list != nil {
+		return list
+	}
 	p := co.exitField(it)
 	if p == nil {
 		p = co.itemField(it)
@@ -123,6 +126,9 @@ func (co *collector) itemField(it lang.Collect) *plan {
 	co.missing = append(co.missing, b.d)
 	p = &plan{}
 	p.Static, p.Reason = event.OptimisedOut, b.why
+	if b.noFrame {
+		p.Static = event.Unsupported
+	}
 	_ = co.try(func() {
 		co.uneval++
 		p.Type = co.expr(it.X).Type()

@@ -273,7 +273,11 @@ func (m *locator) step(i int, op debuginfo.Op) {
 	case debuginfo.OpSkip:
 		b.Jump(m.label(int(op.Arg)), m.values()...)
 	case debuginfo.OpNone:
-		b.Jump(l.traps.at(l, trapNoValue))
+		why := trapNoValue
+		if op.Arg == debuginfo.OtherFrame {
+			why = trapOtherFrame
+		}
+		b.Jump(l.traps.at(l, why))
 	case debuginfo.OpBra:
 		cond := m.popv()
 		taken := ir.Edge{To: m.label(int(op.Arg)), Args: m.values()}

@@ -18,12 +18,13 @@ const (
 	trapNoValue // the caller does not have what the function was entered with
 	trapNotAllocated
 	trapNotAssociated
+	trapOtherFrame
 	numTraps
 )
 
 var (
-	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry, event.OptimisedOut, event.NotAllocated, event.NotAssociated}
-	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry", "optimised out", "not allocated", "not associated"}
+	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry, event.OptimisedOut, event.NotAllocated, event.NotAssociated, event.OtherFrame}
+	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry", "optimised out", "not allocated", "not associated", "another caller"}
 )
 
 // traps are the blocks that the faults of one field (or the condition) lead to,

@@ -92,6 +92,7 @@ func regRef(name string, t *ctype.Type, dwarf int, shift int64, span lang.Span) 
 // reg is $name inside an expression.
 func (c *checker) reg(x *lang.Reg) expr {
 	if r, ok := registers[x.Name]; ok {
+		c.own(x.Name, x.Span())
 		c.needRegisters(x)
 		return regRef(x.Name, r.t, r.dwarf, r.shift, x.Span())
 	}

@@ -26,6 +26,7 @@ type bail struct {
 	unavailable bool
 	undescribed bool
 	why         string
+	noFrame     bool // the caller is not known
 }
 
 // fail ends the expression in work with a diagnostic.

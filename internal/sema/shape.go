@@ -267,7 +267,7 @@ func (st *site) failUnavailable(e expr, v *varRef, why string) {
 		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
 	undescribed := v.name != "retval" && (v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 || slices.ContainsFunc(v.loc.Pieces, func(p debuginfo.Piece) bool { return p.Kind == debuginfo.IsMissing && p.Why == why }))
-	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, undescribed, why})
+	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, undescribed, why, false})
 }
 
 // elsewhere lists the lines where a variable has a location.

@@ -17,6 +17,7 @@ type site struct {
 	locals map[int]bool // what actions have kept
 	cpu    *cpuOf       // set while the operand of this_cpu or per_cpu is checked
 	uneval int          // > 0 inside sizeof: nothing is evaluated, so locations are not needed
+	frame  int          // how many frames up the names are of: see up
 }
 
 // try runs f and returns what ended it, or nil.

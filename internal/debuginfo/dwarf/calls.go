@@ -22,6 +22,7 @@ type calls struct {
 	index *callIndex
 	tails map[uint64]tailReach
 	ways  map[uint64][]way
+	scan  *callScan
 }
 
 // call is an instruction that calls a function, or jumps to one.

@@ -222,6 +222,7 @@ func (lo *locations) searched(rule *frame.Rule, want passed) ([]debuginfo.Op, st
 
 // callSearch selects a value by the return address.
 type callSearch struct {
+	other  int64 // of OpNone for another return address
 	cases  []callCase
 	values [][]debuginfo.Op
 	leaves map[string]int // the number of an equal value
@@ -273,7 +274,7 @@ func (s *callSearch) expression(ret []debuginfo.Op) []debuginfo.Op {
 			toLeaf[c.leaf] = append(toLeaf[c.leaf], len(out))
 			emit(debuginfo.OpBra, 0)
 		}
-		emit(debuginfo.OpNone, 0)
+		emit(debuginfo.OpNone, s.other)
 	}
 	search(s.cases)
 	var ends []int

@@ -14,6 +14,7 @@ type binding struct {
 	once   sync.Once
 	global map[string]uint64   // by symbol: the word of R_X86_64_GLOB_DAT
 	words  map[string][]uint64 // by symbol: this word, and those through which functions are called
+	bound  map[uint64]bool     // all these words
 	own    bool                // no other file's symbols come before the file's
 }
 
@@ -48,10 +49,16 @@ func (bi *binding) Words(symbol string) []uint64 {
 	return bi.words[symbol]
 }
 
+// Bound reports whether a word is one of Words for a symbol.
+func (bi *binding) Bound(word uint64) bool {
+	bi.once.Do(bi.find)
+	return bi.bound[word]
+}
+
 func (bi *binding) find() {
 	var err error
 	defer guard(bi.Path, &err)() // of a file that is being truncated those that were read count
-	bi.global, bi.words = map[string]uint64{}, map[string][]uint64{}
+	bi.global, bi.words, bi.bound = map[string]uint64{}, map[string][]uint64{}, map[uint64]bool{}
 	d := bi.dynamic()
 	bi.own = bi.isProgram(d) || symbolic(d)
 	for _, t := range [][2]stdelf.DynTag{{stdelf.DT_RELA, stdelf.DT_RELASZ}, {stdelf.DT_JMPREL, stdelf.DT_PLTRELSZ}} {
@@ -66,7 +73,7 @@ func (bi *binding) find() {
 				continue
 			}
 			name := bi.symbolName(d, info>>32)
-			bi.words[name] = append(bi.words[name], at)
+			bi.words[name], bi.bound[at] = append(bi.words[name], at), true
 			if typ == stdelf.R_X86_64_GLOB_DAT {
 				bi.global[name] = at
 			}
