@@ -5,7 +5,7 @@ set -euo pipefail
 
 declare -A need=(
 	[demo]="gcc:gcc libc6-dev:/usr/include/stdio.h"
-	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole gfortran:gfortran rustc:/usr/bin/rustc linux-perf:perf babeltrace2:babeltrace2 systemtap-sdt-dev:/usr/include/x86_64-linux-gnu/sys/sdt.h zsh:zsh fish:fish chromium:chromium"
+	[test]="gcc:gcc libc6-dev:/usr/include/stdio.h g++:g++ clang:clang gdb:gdb gdbserver:gdbserver binutils:objdump dwz:dwz musl-tools:musl-gcc make:make sqlite3:sqlite3 lua5.4:lua5.4 redis-server:redis-server redis-tools:redis-benchmark python3:python3 qemu-system-x86:qemu-system-x86_64 bpftool:/usr/sbin/bpftool pahole:pahole gfortran:gfortran rustc:/usr/bin/rustc linux-perf:perf babeltrace2:babeltrace2 systemtap-sdt-dev:/usr/include/x86_64-linux-gnu/sys/sdt.h zsh:zsh fish:fish chromium:chromium debuginfod:debuginfod-find"
 	[test-arm64]="qemu-system-arm:qemu-system-aarch64 gcc-aarch64-linux-gnu:aarch64-linux-gnu-gcc libc6-dev-arm64-cross:/usr/aarch64-linux-gnu/include/stdio.h gdb-multiarch:gdb-multiarch"
 	[torture]="openssl:openssl git:git python3:/usr/bin/python3 libpython3.11-testsuite:/usr/lib/python3.11/test/test_json default-jdk-headless:javac nodejs:node rustc:rustc"
 	[bench]="gcc:gcc libc6-dev:/usr/include/stdio.h"

@@ -45,6 +45,7 @@ var packages = []struct{ path, imports string }{
 	{"unwind", "debuginfo/dwarf/frame"},
 	{"debuginfo/dwarf", "arch/amd64 arch/arm64 ctype debuginfo debuginfo/convention debuginfo/dwarf/frame debuginfo/dwarf/index debuginfo/dwarf/line debuginfo/dwarf/loc debuginfo/dwarf/raw debuginfo/elf unwind"},
 	{"debuginfo/usdt", "arch/amd64 arch/arm64 ctype debuginfo debuginfo/elf"},
+	{"debuginfo/debuginfod", ""},
 	{"debuginfo/tracefs", "ctype debuginfo lang"},
 	{"debuginfo/kallsyms", "debuginfo"},
 	{"debuginfo/btf/raw", ""},
@@ -139,7 +140,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
 	{".", "aggregate sema bounded ctf ctype drain event format lang record session tracepoint"},
-	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script lttng manual merge probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
+	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/debuginfod debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script lttng manual merge probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening

@@ -10,8 +10,11 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/debuginfod"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/image"
 	"github.com/jalon-trace/jalon/internal/report"
 )
 
@@ -38,9 +41,10 @@ type reportCmd struct {
 
 // querying are the flags that select events of a trace.
 type querying struct {
-	Where  string `placeholder:"EXPR" help:"Only events for which this C condition on the recorded fields holds; $$tid, $$comm, $$place, ... as in conditions of places"`
-	Fields string `placeholder:"LIST" help:"These fields or C expressions of them, in place of all fields"`
-	From   string `placeholder:"TIME" help:"From this time on: 1.5s from the beginning, -2s from the end, 15:04:05.25, @NANOSECONDS"`
+	Where  string   `placeholder:"EXPR" help:"Only events for which this C condition on the recorded fields holds; $$tid, $$comm, $$place, ... as in conditions of places"`
+	Fields string   `placeholder:"LIST" help:"These fields or C expressions of them, in place of all fields"`
+	Debug  []string `name:"debug-dir" sep:"none" help:"Name functions and lines of stacks that the recording has not: with debug files from these directories, and from the servers of DEBUGINFOD_URLS. Files are found by build-id"`
+	From   string   `placeholder:"TIME" help:"From this time on: 1.5s from the beginning, -2s from the end, 15:04:05.25, @NANOSECONDS"`
 }
 
 // whole reports whether all events are selected.
@@ -51,6 +55,7 @@ func (q *querying) open(dir, flag, to string) (t *ctf.Trace, r *report.Reader, x
 	if t, err = ctf.Open(dir); err != nil {
 		return nil, nil, x, err
 	}
+	q.name(t)
 	x = report.Query{Where: q.Where, Fields: q.Fields}
 	if q.From != "" {
 		if x.From, err = report.When(t, q.From, nil); err != nil {
@@ -64,6 +69,18 @@ func (q *querying) open(dir, flag, to string) (t *ctf.Trace, r *report.Reader, x
 	}
 	r, err = report.NewReader(t, x)
 	return t, r, x, err
+}
+
+// name lets the stacks of a trace be named again, if there is more debug information than the recording had.
+func (q *querying) name(t *ctf.Trace) {
+	warn := func(text string) { fmt.Fprintf(stderr, "jalon: %s\n", text) }
+	opt := dwarf.Options{DebugDirs: q.Debug, Warn: func(string) {}}
+	if client := debuginfod.New(warn); client != nil {
+		opt.Fetch = client.Fetch
+	}
+	if len(q.Debug) > 0 || opt.Fetch != nil {
+		t.State.Again = image.NewFiles(opt).Again
+	}
 }
 
 // notes prints what the user should know of the result.

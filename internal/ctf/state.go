@@ -10,8 +10,8 @@ import (
 
 // The events of the state stream. A trace has the names of threads and the stacks in a packet before the ones that refer to them.
 const (
-	stateThread = iota
-	stateStack
+	stateThread     = iota
+	statePlainStack // of traces that were made before the stacks had build-ids
 	stateBegin
 	stateEnd
 	stateProcess
@@ -21,13 +21,12 @@ const (
 	stateTask
 	stateSpan
 	stateInterrupt
+	stateStack
 )
 
 // stateRows declare the fields of each event of the state stream.
 var stateRows = []struct{ name, fields string }{
-	stateThread: {"thread", "uint64_t _since; int32_t _tid; int32_t _pid; string _name;"},
-	stateStack: {"stack", "uint32_t _number; uint32_t _length; struct { uint64_t _pc; uint64_t _offset; uint32_t _line; uint8_t _inlined; " +
-		"string _function; string _file; string _module; string _cut; } _frames[_length];"},
+	stateThread:    {"thread", "uint64_t _since; int32_t _tid; int32_t _pid; string _name;"},
 	stateBegin:     {"state_begin", ""},
 	stateEnd:       {"state_end", "uint32_t _unread;"},
 	stateProcess:   {"process", "int32_t _pid; int32_t _ppid; uint32_t _uid; string _name; string _program; string _command;"},
@@ -37,11 +36,16 @@ var stateRows = []struct{ name, fields string }{
 	stateTask:      {"task", "int32_t _pid; int32_t _tid; string _name;"},
 	stateSpan:      {"state_span", "uint64_t _since; uint64_t _until;"},
 	stateInterrupt: {"interrupt", "uint32_t _irq; string _name; string _action;"},
+	stateStack: {"stack", "uint32_t _number; uint32_t _length; struct { uint64_t _pc; uint64_t _offset; uint32_t _line; uint8_t _inlined; " +
+		"string _function; string _file; string _module; string _cut; string _build_id; uint64_t _address; uint8_t _caller; } _frames[_length];"},
 }
 
 func stateText() string {
 	var b strings.Builder
 	for id, r := range stateRows {
+		if id == statePlainStack {
+			continue
+		}
 		fmt.Fprintf(&b, "event {\n\tname = %s;\n\tid = %d;\n\tstream_id = %d;\n\tfields := struct { %s };\n};\n\n", quote(r.name), id, State, r.fields)
 	}
 	return b.String()
@@ -108,6 +112,14 @@ type builder []byte
 func (b *builder) u32(v uint32) { *b = binary.LittleEndian.AppendUint32(*b, v) }
 func (b *builder) u64(v uint64) { *b = binary.LittleEndian.AppendUint64(*b, v) }
 
+func (b *builder) bit(v bool) {
+	x := byte(0)
+	if v {
+		x = 1
+	}
+	*b = append(*b, x)
+}
+
 // text adds a string up to its first NUL.
 func (b *builder) text(s string) {
 	s, _, _ = strings.Cut(s, "\x00")
@@ -141,15 +153,14 @@ func (s *Stream) Stack(now int64, number uint32, frames []debuginfo.Frame) {
 			b.u64(f.PC)
 			b.u64(f.Offset)
 			b.u32(uint32(f.Line))
-			inlined := byte(0)
-			if f.Inlined {
-				inlined = 1
-			}
-			*b = append(*b, inlined)
+			b.bit(f.Inlined)
 			b.text(f.Function)
 			b.text(f.File)
 			b.text(f.Module)
 			b.text(f.Cut)
+			b.text(f.BuildID)
+			b.u64(f.Address)
+			b.bit(f.Caller)
 		}
 	})
 }

@@ -22,8 +22,13 @@ type States struct {
 	Dumped bool
 	Unread uint32
 
+	// Again, if not nil, names the frames of a stack again when they are needed first: with debug information that jalon did not find
+	// while it recorded.
+	Again func([]debuginfo.Frame) []debuginfo.Frame
+
 	threads map[int][]Thread // by tid, in order of Since
 	stacks  map[uint32][]debuginfo.Frame
+	named   map[uint32]bool // stacks that Again has had
 }
 
 func newStates() *States {
@@ -31,7 +36,16 @@ func newStates() *States {
 }
 
 // Frames returns the frames of a stack, innermost first; nil if it is not known. They must not be changed.
-func (s *States) Frames(number uint32) []debuginfo.Frame { return s.stacks[number] }
+func (s *States) Frames(number uint32) []debuginfo.Frame {
+	if s.Again != nil && !s.named[number] {
+		if s.named == nil {
+			s.named = map[uint32]bool{}
+		}
+		s.named[number] = true
+		s.stacks[number] = s.Again(s.stacks[number])
+	}
+	return s.stacks[number]
+}
 
 // Threads returns the threads that events are from, or that a state dump has, each with its names.
 func (s *States) Threads() map[int][]Thread { return s.threads }
@@ -107,23 +121,32 @@ func (in *input) i32() int { return int(int32(in.u32())) }
 
 func (in *input) str() string { return string(in.text()) }
 
+// stack reads a stack. found: its frames have build-ids.
+func (s *States) stack(in *input, found bool) bool {
+	number, n := in.u32(), in.u32()
+	if uint64(n)*25 > uint64(len(in.b)) {
+		return false
+	}
+	frames := make([]debuginfo.Frame, 0, n)
+	for range n {
+		f := debuginfo.Frame{PC: in.u64(), Offset: in.u64(), Line: int(in.u32()), Inlined: in.u8() != 0}
+		f.Function, f.File, f.Module, f.Cut = in.str(), in.str(), in.str(), in.str()
+		if found {
+			f.BuildID, f.Address, f.Caller = in.str(), in.u64(), in.u8() != 0
+		}
+		frames = append(frames, f)
+	}
+	s.stacks[number] = frames
+	return true
+}
+
 func (s *States) event(id uint32, now int64, in *input) bool {
 	switch id {
 	case stateThread:
 		t := Thread{Since: int64(in.u64()), Tid: in.i32(), Pid: in.i32(), Name: in.str()}
 		s.threads[t.Tid] = append(s.threads[t.Tid], t)
-	case stateStack:
-		number, n := in.u32(), in.u32()
-		if uint64(n)*25 > uint64(len(in.b)) {
-			return false
-		}
-		frames := make([]debuginfo.Frame, 0, n)
-		for range n {
-			f := debuginfo.Frame{PC: in.u64(), Offset: in.u64(), Line: int(in.u32()), Inlined: in.u8() != 0}
-			f.Function, f.File, f.Module, f.Cut = in.str(), in.str(), in.str(), in.str()
-			frames = append(frames, f)
-		}
-		s.stacks[number] = frames
+	case statePlainStack, stateStack:
+		return s.stack(in, id == stateStack)
 	case stateBegin:
 		s.Processes, s.Mappings, s.Files, s.CPUs, s.Interrupts, s.Dumped = nil, nil, nil, nil, nil, false
 	case stateEnd:

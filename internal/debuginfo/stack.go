@@ -9,9 +9,12 @@ type Frame struct {
 	Line     int
 	Module   string // file of the code, "" when unknown
 	Inlined  bool   // the next frame has the same PC
-	// BuildID is that of the module, "" if it has none; FileOffset is where in its file the code is.
+	// BuildID is that of the module, "" if it has none. FileOffset is where in its file the code is; Address is PC in the terms of the
+	// file, which are those of its debug file too.
 	BuildID    string
 	FileOffset uint64
+	Address    uint64
+	Caller     bool // PC is behind a call, and the names are those of the call
 	// Cut, of the last frame, is why its callers are not known; "" if it is the outermost.
 	Cut string
 }

@@ -98,13 +98,25 @@ func (f *Files) byBuildID(buildID, path string) *dwarf.Module {
 	if b, err := hex.DecodeString(buildID); err != nil || len(b) == 0 {
 		return nil // the list may be damaged or hostile: nothing else becomes part of a path
 	}
-	for _, p := range append([]string{path}, f.opt.Finder().Paths(buildID)...) {
-		if p == "" {
-			continue
+	find := f.opt.Finder()
+	for _, p := range append([]string{path}, find.Files(path, buildID)...) {
+		if m := f.ofBuild(buildID, p); m != nil {
+			return m
 		}
-		if info, err := f.Open(p); err == nil && info.BuildID() == buildID {
-			return info
-		}
+	}
+	if find.Fetch == nil {
+		return nil
+	}
+	return f.ofBuild(buildID, find.Fetch(buildID))
+}
+
+// ofBuild opens a file if it has a build-id.
+func (f *Files) ofBuild(buildID, path string) *dwarf.Module {
+	if path == "" {
+		return nil
+	}
+	if info, err := f.Open(path); err == nil && info.BuildID() == buildID {
+		return info
 	}
 	return nil
 }

@@ -77,6 +77,7 @@ func (im *Image) Frames(pc uint64, caller bool) []debuginfo.Frame {
 	}
 	if part := m.mapping(at); part != nil {
 		f.BuildID, f.FileOffset = m.info.BuildID(), pc-part.Start+part.Offset
+		f.Address, f.Caller = vaddr+(pc-at), caller
 	}
 	var inlined []string
 	f.Function, f.Offset, f.File, f.Line, inlined = m.info.Symbolize(vaddr)

@@ -258,7 +258,10 @@ func (r *Redactor) frames(list []debuginfo.Frame) []debuginfo.Frame {
 	out := slices.Clone(list)
 	for i := range out {
 		f := &out[i]
-		f.Function, f.File, f.Module = r.Text(f.Function), r.Text(f.File), r.Text(f.Module)
+		f.Function, f.File = r.Text(f.Function), r.Text(f.File)
+		if name := r.Text(f.Module); name != f.Module {
+			f.Module, f.BuildID, f.Address = name, "", 0 // a build-id names the file too
+		}
 	}
 	return out
 }

@@ -19,6 +19,8 @@ type Options struct {
 	// For tests: another size from which on indexes are kept, another limit.
 	cacheFrom  int
 	cacheLimit int64
+	// Fetch, if not nil, gets debug files from elsewhere (elf.Finder).
+	Fetch func(buildID string) (path string)
 	// Warn takes remarks about damaged or incomplete information; may be nil.
 	Warn func(string)
 }
@@ -80,7 +82,7 @@ func (o *Options) Finder() elf.Finder {
 	if dirs == nil {
 		dirs = []string{"/usr/lib/debug"}
 	}
-	return elf.Finder{DebugDirs: dirs, Root: o.Root}
+	return elf.Finder{DebugDirs: dirs, Root: o.Root, Fetch: o.Fetch}
 }
 
 // Open maps the module at path and finds its debug information.

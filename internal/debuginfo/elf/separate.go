@@ -50,6 +50,9 @@ func (f *File) AltLink() (name, buildID string, ok bool) {
 type Finder struct {
 	DebugDirs []string // e.g. /usr/lib/debug
 	Root      string   // prefix of every absolute path, e.g. /proc/PID/root; may be ""
+	// Fetch, if not nil, gets the debug file of a build-id from elsewhere when none of the directories has it, and returns its path;
+	// "": there is none.
+	Fetch func(buildID string) (path string)
 }
 
 // Find opens f's separate debug file: by build-id, then by debug link, as in GDB. tried describes the files
@@ -57,21 +60,35 @@ type Finder struct {
 func (fd Finder) Find(f *File) (dbg *File, tried []string) {
 	if f.BuildID != "" {
 		for _, path := range append(fd.Paths(f.BuildID), fd.named(f.Path)...) {
-			dbg, tried = fd.try(f, tried, path, func(g *File) string {
-				if g.BuildID != f.BuildID {
-					return "its build-id differs"
-				}
-				return ""
-			})
-			if dbg != nil {
+			if dbg, tried = fd.try(f, tried, path, f.sameBuild); dbg != nil {
 				return dbg, tried
 			}
 		}
 	}
+	if dbg, tried = fd.linked(f, tried); dbg != nil || f.BuildID == "" || fd.Fetch == nil {
+		return dbg, tried
+	}
+	if path := fd.Fetch(f.BuildID); path != "" {
+		dbg, tried = fd.try(f, tried, path, f.sameBuild)
+	}
+	return dbg, tried
+}
+
+// sameBuild is why g is not of the same build, or "".
+func (f *File) sameBuild(g *File) string {
+	if g.BuildID != f.BuildID {
+		return "its build-id differs"
+	}
+	return ""
+}
+
+// linked opens the file of f's debug link.
+func (fd Finder) linked(f *File, tried []string) (*File, []string) {
 	name, crc, ok := f.DebugLink()
 	if !ok {
 		return nil, append(tried, "no .gnu_debuglink section")
 	}
+	var dbg *File
 	for _, p := range fd.linkPaths(f.Path, name) {
 		if openfile.Same(p, f.Path) {
 			continue
@@ -119,6 +136,15 @@ func (fd Finder) buildIDPath(dir, id string) string {
 func (fd Finder) Paths(buildID string) (list []string) {
 	for _, dir := range fd.DebugDirs {
 		list = append(list, fd.buildIDPath(dir, buildID))
+	}
+	return list
+}
+
+// Files lists where a file or its debug file may be that is not at its path: by its build-id, and by its name in the debug directories.
+func (fd Finder) Files(path, buildID string) (list []string) {
+	list = append(fd.Paths(buildID), fd.named(path)...)
+	for _, dir := range fd.DebugDirs {
+		list = append(list, filepath.Join(fd.Root, dir, filepath.Base(path)))
 	}
 	return list
 }
