@@ -13,6 +13,7 @@ type action struct {
 	*Action
 	cond, value expr
 	key         []keyExpr
+	uses        []int // locals
 }
 
 // keyExpr is an operand for a part of a key.
@@ -28,7 +29,7 @@ type keyExpr struct {
 func checkActions(c *checker, list []Action) (out []*action) {
 	for i := range list {
 		a := &action{Action: &list[i]}
-		c.from, c.inCond = a.From, true
+		c.from, c.inCond, c.used = a.From, true, nil
 		c.guard(func() {
 			whole := a.From.Span
 			a.Action = withArgs(c, a.Action)
@@ -58,6 +59,7 @@ func checkActions(c *checker, list []Action) (out []*action) {
 				a.value = mapValue(c, a.Map, a.Value)
 			}
 		})
+		a.uses = c.used
 		out = append(out, a)
 	}
 	c.inCond = false
@@ -106,9 +108,9 @@ func checkLocal(c *checker, a *action) {
 		a.cond = c.truth(c.expr(c.decide(a.If)))
 	}
 	switch {
-	case a.Do == Leave:
+	case a.Do == Leave, a.Do == End, a.Do == Begin && a.If != nil:
 		return
-	case a.Do != Keep || a.Value == nil:
+	case a.Do != Keep && a.Do != Taken || a.Value == nil:
 		c.fail(a.From.Span, "an action without a map", "")
 	}
 	a.value = c.value(c.decide(a.Value))
@@ -125,6 +127,7 @@ func checkLocal(c *checker, a *action) {
 func localCall(c *checker, x *lang.Call) expr {
 	if len(x.Args) == 1 {
 		if n, ok := x.Args[0].(*lang.IntLit); ok && c.locals[int(n.Value)] {
+			c.used = append(c.used, int(n.Value))
 			return &localExpr{typed{ctype.LongT, x.Span()}, int(n.Value)}
 		}
 	}

@@ -46,17 +46,20 @@ type plan struct {
 	bases []*basePart // of x and its parts
 	texts []*textPart // of the parts of x
 	grid  *grid
+
+	item   int   // number in the collect list
+	locals []int // that it uses
 }
 
 // collect checks a collect list. Each item's error is kept; the others are still checked.
 func (co *collector) collect(items []lang.Collect) []*plan {
 	var plans []*plan
 	for i, it := range items {
-		it.Text, co.from = keyOf(items, i), it.From
+		it.Text, co.from, co.used = keyOf(items, i), it.From, nil
 		co.guard(func() {
 			it.X = co.decide(it.X)
 			for _, p := range co.item(it) {
-				p.from = it.From
+				p.from, p.item, p.locals = it.From, i, co.used
 				plans = append(plans, p)
 			}
 		})

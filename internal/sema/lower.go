@@ -52,7 +52,14 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 	if in.Kernel != nil && in.Kernel.Self != 0 {
 		l.leaveSelf(in.Kernel.Self)
 	}
-	if l.actions(acts); in.NoRecord {
+	sequence := inParts(acts)
+	if !sequence {
+		l.actions(acts)
+	}
+	if in.NoRecord {
+		if sequence {
+			l.sequence(acts, nil)
+		}
 		if in.CountHits {
 			l.count(ring.CounterComputed)
 		}
@@ -67,8 +74,12 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 	if in.Kernel != nil {
 		comm = l.takeComm()
 	}
-	for _, p := range plans {
-		l.field(p)
+	if sequence {
+		l.sequence(acts, plans)
+	} else {
+		for _, p := range plans {
+			l.field(p)
+		}
 	}
 	l.b.Emit(ir.Instr{Op: ir.Commit, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
 	l.b.Exit()

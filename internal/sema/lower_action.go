@@ -176,38 +176,43 @@ func (vs *values) mapRead(x *mapExpr) ir.Value {
 // actions emits the changes of maps.
 func (l *lowerer) actions(list []*action) {
 	for _, a := range list {
-		l.traps = &traps{}
 		switch {
 		case a.Map == nil && a.Do == Keep:
 			l.keepLocal(a)
-			continue
 		case a.Map == nil:
 			l.leave(a)
-			continue
+		default:
+			l.change(a, len(list) == 1)
 		}
-		next := l.b.NewBlock("after " + a.Map.Name)
-		if a.cond != nil {
-			yes := l.b.NewBlock(a.Map.Name)
-			l.branch(a.cond, yes, next)
-			l.b.Start(yes)
-		}
-		l.action(a)
-		l.b.Jump(next)
-		l.traps.each(func(_ trap, blk ir.BlockID) {
-			l.b.Start(blk)
-			l.count(ring.CounterCondFault)
-			if l.in.CountHits && len(list) == 1 {
-				l.b.Exit() // counted once
-				return
-			}
-			l.b.Jump(next)
-		})
-		l.b.Start(next)
 	}
+}
+
+// change emits the change of a map. only: there is no other action.
+func (l *lowerer) change(a *action, only bool) {
+	l.traps = &traps{}
+	next := l.b.NewBlock("after " + a.Map.Name)
+	if a.cond != nil {
+		yes := l.b.NewBlock(a.Map.Name)
+		l.branch(a.cond, yes, next)
+		l.b.Start(yes)
+	}
+	l.action(a)
+	l.b.Jump(next)
+	l.traps.each(func(_ trap, blk ir.BlockID) {
+		l.b.Start(blk)
+		l.count(ring.CounterCondFault)
+		if l.in.CountHits && only {
+			l.b.Exit() // counted once
+			return
+		}
+		l.b.Jump(next)
+	})
+	l.b.Start(next)
 }
 
 // keepLocal emits a Keep.
 func (l *lowerer) keepLocal(a *action) {
+	l.traps = &traps{}
 	next := l.b.NewBlock("kept", ir.I64)
 	if a.cond != nil {
 		yes, no := l.b.NewBlock("keep"), l.b.NewBlock("not kept")
@@ -231,6 +236,7 @@ func (l *lowerer) keepLocal(a *action) {
 
 // leave emits a Leave. If its condition cannot be evaluated, the hit goes on.
 func (l *lowerer) leave(a *action) {
+	l.traps = &traps{}
 	next := l.b.NewBlock("stay")
 	if a.cond != nil {
 		yes := l.b.NewBlock("leave")

@@ -87,22 +87,27 @@ func (l *lowerer) endField(name string, fails []failing) {
 			next = l.b.NewBlock("after " + name)
 			l.b.Jump(next)
 		}
-		status := l.rec.add(slot{size: 1, align: 1, status: true})
-		s := &l.rec.slots[f.slot-1]
-		s.size, s.align = max(s.size, 8), 8 // room for the address
-		*f.status = status
-		f.traps.each(func(k trap, blk ir.BlockID) {
-			l.b.Start(blk)
-			if k == trapUnreadable {
-				l.put(l.b.Param(blk, 0), 8, f.slot.imm(0))
-			}
-			l.put(l.b.Const(int64(trapStatus[k])), 1, status.imm(0))
-			l.b.Jump(next)
-		})
+		l.failed(f, next)
 	}
 	if next != ir.NoBlock {
 		l.b.Start(next)
 	}
+}
+
+// failed emits the fault blocks of a part of a field, which lead to next.
+func (l *lowerer) failed(f failing, next ir.BlockID) {
+	status := l.rec.add(slot{size: 1, align: 1, status: true})
+	s := &l.rec.slots[f.slot-1]
+	s.size, s.align = max(s.size, 8), 8 // room for the address
+	*f.status = status
+	f.traps.each(func(k trap, blk ir.BlockID) {
+		l.b.Start(blk)
+		if k == trapUnreadable {
+			l.put(l.b.Param(blk, 0), 8, f.slot.imm(0))
+		}
+		l.put(l.b.Const(int64(trapStatus[k])), 1, status.imm(0))
+		l.b.Jump(next)
+	})
 }
 
 func (l *lowerer) put(v ir.Value, w uint8, imm int64) {

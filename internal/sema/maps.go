@@ -128,13 +128,14 @@ const (
 
 // Action is a change of a map at a hit.
 //
-// Actions are executed in their order, when the condition holds and before the record is taken. One whose operands cannot
+// Actions are executed in their order, when the condition holds and (but for Begin) before the record is taken. One whose operands cannot
 // be evaluated (memory that cannot be read, a division by zero) changes nothing, and is counted (ring.CounterCondFault).
 type Action struct {
-	Map *Map // nil: Keep and Leave have none
+	Map *Map // nil: Update, Set and Delete only have one
 	Do  Do
-	// Local is the number of what Keep keeps.
+	// Local is the number of what Keep and Taken keep.
 	Local int
+	After int // see Begin
 	// Key has an expression for each part: a scalar for KeyNumber; for KeyText str(p[, n]), a pointer to characters or
 	// an array of them; $bt for KeyStack: at places in the kernel the kernel's.
 	Key   []lang.Expr
@@ -161,6 +162,13 @@ const (
 	Keep
 	// Leave ends the hit without a record.
 	Leave
+	// Begin begins a part of the hit, up to its End, that is executed if If holds. Parts can have parts. Behind a part that is not executed its
+	// locals have what they had before, or 0, and nothing is promised of its items. With parts, actions and items are one sequence: each action
+	// comes behind the first After items. There is no Leave.
+	Begin
+	End
+	// Taken keeps the value of item After-1, a number of 8 bytes; 0 if it has none. Value is that of the item, for hits without a record.
+	Taken
 )
 
 // Layout is where the parts of keys lie: the first word of each.

@@ -15,6 +15,7 @@ type site struct {
 	in     *Input
 	pairs  *pairs       // what is needed of the function's entry
 	locals map[int]bool // what actions have kept
+	used   []int        // locals, by the action or item that is checked
 	cpu    *cpuOf       // set while the operand of this_cpu or per_cpu is checked
 	uneval int          // > 0 inside sizeof: nothing is evaluated, so locations are not needed
 	frame  int          // how many frames up the names are of: see up

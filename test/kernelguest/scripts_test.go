@@ -84,3 +84,34 @@ kretprobe:vfs_read /has_key(@f, tid)/ {
 		}
 	}
 }
+
+// Loops that follow pointers are walked at the site, on every kernel: its verifier accepts each pass.
+func TestGuest_Walks(t *testing.T) {
+	for _, c := range []struct{ loop, want string }{
+		{ // a while that ends at what it reads: /tmp is a mount
+			`while ($d != $d.d_parent) { printf("%s ", str($d.d_name.name)); $d = $d.d_parent; $n++; }`, "known.bin / 1\n",
+		},
+		{ // many passes, which go on at the place of a mount
+			`$m = container_of(((struct file *)arg0).f_path.mnt, struct mount, mnt);
+		for $i : 0..32 {
+			if ($d == $d.d_parent || $d == $m.mnt.mnt_root) {
+				if ($m == $m.mnt_parent) { break; }
+				$d = $m.mnt_mountpoint; $m = $m.mnt_parent;
+				continue;
+			}
+			printf("%s ", str($d.d_name.name));
+			$d = $d.d_parent;
+			$n++;
+		}`, "known.bin tmp / 2\n",
+		},
+		{ // loops in loops
+			`for $i : 0..4 { if ($d == $d.d_parent) { continue; } $k = 0; while ($k < 3) { $k++; if ($d == $d.d_parent) { break; } printf("%s ", str($d.d_name.name)); $d = $d.d_parent; $n++; } }`, "known.bin / 1\n",
+		},
+	} {
+		p := testkit.Start(t, jalon, "run", "-q", "-e", `kprobe:vfs_read /pid == cpid/ { $d = ((struct file *)arg0).f_path.dentry; $n = 0; `+c.loop+` printf("%s %d\n", str($d.d_name.name), $n); }`, "-c", calls+" reads")
+		p.Wait()
+		if got := strings.TrimRight(p.Out.String(), "\n") + "\n"; got != strings.Repeat(c.want, 14) || strings.Contains(p.Errs.String(), "warning") {
+			t.Errorf("%s:\n%s\n%s", c.loop, got, p.Errs.String())
+		}
+	}
+}

@@ -42,8 +42,26 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 	case *script.Discard:
 		m.expr(s.X)
 	case *script.While:
-		for passes := 0; m.truth(s.Cond); passes++ {
-			if m.step(); passes == maxPasses {
+		pass, done := passes(m, s)
+		defer done()
+		most := 0
+		if m.hit != nil {
+			most = m.hit.Site.Loops[plan.Loop{S: s, Turn: m.turn}]
+		}
+		for n := 0; ; n++ {
+			pass()
+			if !m.truth(s.Cond) {
+				break
+			}
+			if most > 0 && n == most {
+				m.warn(s, longLoop, most)
+				return returning, val{}
+			}
+			if !m.reached(s.Body) {
+				m.warn(s, notReached)
+				return returning, val{}
+			}
+			if m.step(); n == maxPasses {
 				abandon(s.File().At(s.Span(), fmt.Sprintf("the loop has not ended after %d passes", maxPasses), "other probes wait meanwhile"))
 			}
 			if f, v := m.block(s.Body); f == returning {
@@ -57,6 +75,10 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 		defer done()
 		for range m.p.Consts[s.Count].Int {
 			pass()
+			if !m.reached(s.Body) {
+				m.warn(s, notReached)
+				return returning, val{}
+			}
 			if f, v := m.block(s.Body); f == returning {
 				return f, v
 			} else if f == breaking {
@@ -192,6 +214,10 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 		defer done()
 		for i := int64(from); i < int64(to); i++ {
 			pass()
+			if !m.reached(s.Body) {
+				m.warn(s, notReached)
+				return returning, val{}
+			}
 			if f, v := once(num(fit(uint64(i), t))); f == returning {
 				return f, v
 			} else if f == breaking {
@@ -224,10 +250,23 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 // passes counts the passes of a loop, if what they read has turns.
 func passes(m *Machine, s script.Stmt) (pass, done func()) {
 	outer, i := m.turn, 0
-	if m.hit == nil || !m.hit.Site.Loops[plan.Loop{S: s, Turn: outer}] {
+	if m.hit == nil || m.hit.Site.Loops[plan.Loop{S: s, Turn: outer}] == 0 {
 		return func() {}, func() {}
 	}
 	return func() { m.turn = plan.Turn(outer, i); i++ }, func() { m.turn = outer }
+}
+
+// reached reports whether the site has executed a pass of a loop, if it is walked there.
+func (m *Machine) reached(body *script.Block) bool {
+	if m.hit == nil {
+		return true
+	}
+	f, ok := m.hit.Site.Fields[plan.Key{X: body, Turn: m.turn}]
+	if !ok {
+		return true
+	}
+	b, _, why := m.hit.Record.Field(f.Index)
+	return why == "" && len(b) > 0 && b[0] != 0
 }
 
 func (m *Machine) limit(x script.Expr, t *types.Type) uint64 {

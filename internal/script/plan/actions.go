@@ -55,13 +55,17 @@ const (
 	Delete           // @m[key]
 	Keep             // Value, as @local(Local)
 	Leave            // the hit, without a record
+	Begin            // a part of the probe, which is executed if If holds
+	End              // of the part
+	Taken            // the value of item After-1, as @local(Local)
 )
 
 // Update is what a hit does at the site.
 type Update struct {
 	Do    Do
-	Map   *SiteMap // nil: Keep, Leave
+	Map   *SiteMap // nil: only Add, Set and Delete have one
 	Local int
+	After int // items of the collect list before it, in a probe that is planned in parts
 	Key   []lang.Expr
 	Value lang.Expr // nil for count(), Delete and Leave
 	If    lang.Expr // nil: always

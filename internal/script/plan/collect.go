@@ -102,6 +102,9 @@ func (w *planner) collect(x script.Expr) {
 	case scalar(t):
 		if c, ok := w.value(x); ok {
 			w.read(x, c, types.IntOf(8, t.Signed))
+			if w.inParts() && w.at.taken[c] == "" && !isLocal(c) && len(c) <= maxText {
+				w.take(c, types.IntOf(8, t.Signed), x)
+			}
 			return
 		}
 	case t.Kind == types.Float:
@@ -188,7 +191,7 @@ func (w *planner) unknowable(x script.Expr) {
 			why = "the address comes from the map " + n.Name + ", which the site cannot read"
 			hint = "read what the address points to where it is put into the map, and put that into the map"
 		case *script.Var:
-			if w.vars.get(n.Name) == (known{}) {
+			if k := w.vars.get(n.Name); k.c == "" && k.at == (place{}) {
 				why = "the value of " + n.Name + " is not known at the site: it comes from a map or changes in a loop"
 			}
 		case script.Expr:

@@ -4,7 +4,8 @@
 // A read of the traced program or kernel (args.x, arg0, str(p), p->x, a stack) becomes an item of the collect list.
 // Its address may depend on other reads and on the values of variables: those are put in place of the variable,
 // wherever the value of the variable is known as an expression of the site. Members are read by their offsets in the
-// types that the checker used, so the site needs no types of the script.
+// types that the checker used, so the site needs no types of the script. Where loops change these variables, the site executes their passes
+// itself: see parts.go.
 //
 // Import rule: plan imports lang, lang/script, ctype, and of script check, types and words.
 package plan
@@ -43,7 +44,7 @@ type Site struct {
 	Decided bool
 	Collect []lang.Collect
 	Fields  map[Key]Field
-	Loops   map[Loop]bool // whose passes have turns
+	Loops   map[Loop]int // the passes, of those whose passes have turns
 	// Updates are done at the site, and are the statements Done. NoRecord: they are all that the probe does.
 	Updates  []Update
 	Done     map[script.Node]bool
@@ -101,18 +102,29 @@ func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 }
 
 func sitesOf(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
+	sites, maps, failed, err := plannedMaps(p, opt, nil)
+	if err == nil {
+		return sites, maps, nil
+	}
+	if len(failed) > 0 {
+		if sites, maps, _, again := plannedMaps(p, opt, failed); again == nil {
+			return sites, maps, nil
+		}
+	}
+	return nil, nil, err
+}
+
+// plannedMaps plans the probes, those of parts in parts. failed are the probes with loops that cannot be planned.
+func plannedMaps(p *check.Program, opt Options, parts map[*check.Probe]bool) (list []*Site, maps []*SiteMap, failed map[*check.Probe]bool, err error) {
 	bad := map[string]bool{}
 	for try := 0; ; try++ { // a map that is found to be in jalon takes others with it
 		opt.InJalon = opt.InJalon || try == maxPlans
 		before := len(bad)
 		c := newCandidates(p, opt, bad)
-		list, err := planned(p, opt, c)
+		list, failed, err = planned(p, opt, c, parts)
 		c.unfit()
 		if len(bad) == before || len(c.maps) == 0 {
-			if err != nil {
-				return nil, nil, err
-			}
-			return list, c.used(), nil
+			return list, c.used(), failed, err
 		}
 	}
 }
@@ -120,8 +132,9 @@ func sitesOf(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 // maxPlans bounds how often a script is planned.
 const maxPlans = 16
 
-func planned(p *check.Program, opt Options, c *candidates) (list []*Site, err error) {
+func planned(p *check.Program, opt Options, c *candidates, parts map[*check.Probe]bool) (list []*Site, failed map[*check.Probe]bool, err error) {
 	var bad lang.Diagnostics
+	failed = map[*check.Probe]bool{}
 	for _, pr := range p.Probes {
 		for _, pl := range pr.Places {
 			if RunsInJalon(p, pr, pl) {
@@ -130,7 +143,10 @@ func planned(p *check.Program, opt Options, c *candidates) (list []*Site, err er
 			for _, target := range targets(pl, opt) {
 				at := *pl
 				at.Target = target
-				s, errs := siteOf(p, opt, pr, &at, c)
+				s, errs := siteOf(p, opt, pr, &at, c, parts[pr])
+				if len(errs) > 0 && loops(pr.Body) {
+					failed[pr] = true
+				}
 				for _, d := range errs {
 					bad = addNew(bad, d)
 				}
@@ -138,7 +154,7 @@ func planned(p *check.Program, opt Options, c *candidates) (list []*Site, err er
 			}
 		}
 	}
-	return list, bad.Err()
+	return list, failed, bad.Err()
 }
 
 // targets are the files that a place means; otherwise its target.
@@ -181,10 +197,18 @@ type planner struct {
 	turn  int
 	turns int // in total
 	errs  lang.Diagnostics
+	loops []*walked // around the walk
+
+	// In a probe that is planned in parts:
+	open    []part // around the walk
+	jumps   []jump
+	guarded int // how many of them the part is executed without
+	base    int // conditions that are not known around the body
 }
 
-func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c *candidates) (*Site, lang.Diagnostics) {
-	s := &Site{Probe: pr, Point: pl, Fields: map[Key]Field{}, Loops: map[Loop]bool{}}
+// siteOf plans a site; parts: in parts.
+func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c *candidates, parts bool) (*Site, lang.Diagnostics) {
+	s := &Site{Probe: pr, Point: pl, Fields: map[Key]Field{}, Loops: map[Loop]int{}}
 	w := &planner{translator: &translator{p: p, opt: opt, s: s}, items: map[string]int{}}
 	var err error
 	if s.Place, err = placeText(pl, opt); err != nil {
@@ -192,14 +216,17 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c 
 		return s, w.errs
 	}
 	w.vars.push()
-	if len(c.maps) > 0 {
-		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}}
+	if len(c.maps) > 0 || parts {
+		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}, taken: map[string]string{}}
 	}
 	if pl.Label != "" || pl.Provider.Name == "usdt" { // a probe with a label may be disabled while the script runs
 		w.dropProbe()
 		w.at = nil
 	}
 	w.predicate(pr.Pred)
+	if parts && w.at != nil {
+		w.at.parts, w.base = true, len(w.at.conds)
+	}
 	w.block(pr.Body)
 	w.divided()
 	if len(s.Collect) == 0 { // without a list, a tracepoint of the kernel would collect its whole record

@@ -51,7 +51,7 @@ func search(w *planner, x *script.Call, name string) {
 			now.c = "(" + has + " != 0 ? " + value + " : " + c + ")"
 		}
 	}
-	w.vars.set(v.Name, now)
+	w.set(v.Name, w.typeOf(v), now, x)
 }
 
 // found notes that find() may set its variable.

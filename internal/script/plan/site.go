@@ -24,6 +24,10 @@ type atSite struct {
 	locals      []map[string]bool // by number: the maps and keys that it depends on
 	pred        map[string]bool   // maps that the condition of the hit reads
 	direct      bool              // maps are read where the value is used: in the condition of the hit
+
+	parts  bool              // the probe is planned in parts
+	within []string          // the conditions of those around the walk
+	taken  map[string]string // locals that have the values of items, by their C
 }
 
 // kept is a value that was kept.
@@ -122,11 +126,11 @@ func (w *planner) divided() {
 	if a == nil {
 		return
 	}
-	if a.byJalon && a.whole {
+	s.Updates, s.Done = a.list, a.done
+	if a.byJalon && a.whole { // what is left are locals
 		w.dropProbe()
 		return
 	}
-	s.Updates, s.Done = a.list, a.done
 	s.NoRecord = !a.byJalon && len(a.done) > 0
 	size := 0
 	for _, c := range a.when {
@@ -195,13 +199,13 @@ func (w *planner) atSite(s script.Node) bool {
 		w.drop(target)
 		return false
 	}
-	up.From = textOf(s)
+	up.From, up.After = textOf(s), len(w.s.Collect)
 	if cond != "" {
 		up.If = w.tree(cond, up.From)
 	}
 	if up.Do == Set || up.Do == Add && up.Map.Fn == "" {
 		own := strings.Contains(up.Map.Parts, string(PartThread))
-		if !own && (w.at.pred[up.Map.Name] || w.dependsOn(cond, up.Map.Name) || w.dependsOn(up.c, up.Map.Name)) {
+		if !own && (w.at.pred[up.Map.Name] || w.dependencies(cond, "")[up.Map.Name] || w.dependencies(up.c, "")[up.Map.Name]) {
 			w.drop(target)
 			return false
 		}
@@ -431,30 +435,29 @@ func (w *translator) keep(c, of string, at script.Node) string {
 		if cond, known := a.reached(); known && cond != "" {
 			up.If = w.tree(cond, up.From)
 		}
-		from := map[string]bool{}
-		for n, l := range a.locals {
-			if strings.Contains(c, localName(n)) {
-				for m := range l {
-					from[m] = true
-				}
-			}
-		}
-		if of != "" {
-			from[of] = true
-		}
-		a.locals, a.list = append(a.locals, from), append(a.list, up)
+		up.After = len(w.s.Collect)
+		a.locals, a.list = append(a.locals, w.dependencies(c, of)), append(a.list, up)
 	}
 	return localName(k.local)
 }
 
-func localName(n int) string { return fmt.Sprintf("@local(%d)", n) }
-
-// dependsOn reports whether C depends on what a map had.
-func (w *planner) dependsOn(c, name string) bool {
-	for n, from := range w.at.locals {
-		if from[name] && strings.Contains(c, localName(n)) {
-			return true
+// dependencies are the maps on which a value depends, beside of.
+func (w *translator) dependencies(c, of string) map[string]bool {
+	from := map[string]bool{}
+	for _, c := range append([]string{c}, w.at.within...) {
+		for n, l := range w.at.locals {
+			if len(l) == 0 || !strings.Contains(c, localName(n)) {
+				continue
+			}
+			for m := range l {
+				from[m] = true
+			}
 		}
 	}
-	return false
+	if of != "" {
+		from[of] = true
+	}
+	return from
 }
+
+func localName(n int) string { return fmt.Sprintf("@local(%d)", n) }

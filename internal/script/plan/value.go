@@ -75,6 +75,13 @@ func (w *translator) converted(x script.Expr, to *types.Type) string {
 
 // value is an expression as C; ok is false if it depends on something that the site does not have.
 func (w *translator) value(x script.Expr) (c string, ok bool) {
+	if c, ok = w.expression(x); ok && w.inParts() && w.at.taken[c] != "" {
+		return w.at.taken[c], true
+	}
+	return c, ok
+}
+
+func (w *translator) expression(x script.Expr) (c string, ok bool) {
 	t := w.typeOf(x)
 	if k := w.p.Consts[x]; k != nil {
 		switch {

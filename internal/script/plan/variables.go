@@ -8,6 +8,8 @@ type known struct {
 	c   string
 	at  place
 	key string // of the element of a map whose value it is
+	// cell is the local of the variable, in a probe that is planned in parts.
+	cell *cell
 }
 
 func (k known) size() int { return len(k.c) + len(k.at.name) + len(k.at.addr) }

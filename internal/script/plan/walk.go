@@ -12,16 +12,24 @@ import (
 // block walks a block. ends: a jump ends it.
 func (w *planner) block(b *script.Block) (ends bool) {
 	w.vars.push()
-	defer w.vars.pop()
+	depth := len(w.open)
+	defer func() {
+		for len(w.open) > depth {
+			w.end(b)
+		}
+		w.vars.pop()
+	}()
 	for _, s := range b.Stmts {
+		w.guard(s)
 		if w.stmt(s) {
 			return true
 		}
 	}
-	if b.Value != nil && !w.atSite(b.Value) {
-		return w.statement(b.Value)
+	if b.Value == nil {
+		return false
 	}
-	return false
+	w.guard(b.Value)
+	return !w.atSite(b.Value) && w.statement(b.Value)
 }
 
 func (w *planner) stmt(s script.Stmt) (ends bool) {
@@ -38,13 +46,21 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 			w.expr(s.Value)
 			k = w.copied(s.Value, w.typeOf(s.Var))
 		}
-		w.vars.declare(s.Var.Name, k)
+		w.declare(s.Var.Name, w.typeOf(s.Var), k, s)
 	case *script.Assign:
 		w.assign(s)
 	case *script.Discard:
 		w.executes(s.X)
 		w.expr(s.X)
 	case *script.While:
+		if w.inParts() && w.walkable(s) {
+			most := maxWhile
+			if len(w.loops) > 0 {
+				most = maxInner
+			}
+			w.byPass(s, s.Cond, s.Body, most, func(int) {})
+			return false
+		}
 		w.loop(s.Body, func() { w.executes(s.Cond); w.expr(s.Cond) })
 	case *script.Unroll:
 		if k := w.p.Consts[s.Count]; k != nil && k.Int <= maxTurns && (w.several(s.Body) || w.touches(s.Body)) {
@@ -59,7 +75,10 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 			w.executes(s.Value)
 			w.expr(s.Value)
 		}
-		if w.at != nil && s.Word == "return" {
+		switch {
+		case w.inParts():
+			w.jumpsTo(s)
+		case w.at != nil && s.Word == "return":
 			w.at.returns()
 		}
 		return true
@@ -86,6 +105,9 @@ func (w *planner) branches(x *script.If) (ends bool) {
 	}
 	w.expr(x.Cond)
 	cond, ok := w.truth(x.Cond)
+	if ok && w.inParts() {
+		return w.branchParts(x, cond)
+	}
 	not := ""
 	switch {
 	case !ok:
@@ -166,7 +188,7 @@ func (w *planner) assign(s *script.Assign) {
 				}
 			}
 		}
-		w.vars.set(t.Name, k)
+		w.set(t.Name, to, k, s)
 	}
 }
 
@@ -174,10 +196,12 @@ func (w *planner) assign(s *script.Assign) {
 func (w *planner) loop(body *script.Block, head func()) {
 	w.unknown(body)
 	before := w.vars.clone()
+	w.loops = append(w.loops, &walked{open: true})
 	w.under("", func() {
 		head()
 		w.block(body)
 	})
+	w.loops = w.loops[:len(w.loops)-1]
 	w.vars = before
 }
 
@@ -229,6 +253,10 @@ func Turn(turn, i int) int { return turn*(maxTurns+1) + i + 1 }
 
 // unrolled walks each pass of a loop.
 func (w *planner) unrolled(s script.Stmt, n int, body *script.Block, set func(i int)) {
+	if w.inParts() {
+		w.byPass(s, nil, body, n, set)
+		return
+	}
 	outer := w.turn
 	defer func() { w.turn = outer }()
 	if w.turns += n; w.turns > maxPasses || outer > 1<<40 || jumps(body) {
@@ -237,7 +265,7 @@ func (w *planner) unrolled(s script.Stmt, n int, body *script.Block, set func(i 
 		w.loop(body, func() {})
 		return
 	}
-	w.s.Loops[Loop{s, outer}] = true
+	w.s.Loops[Loop{s, outer}] = n
 	for i := range n {
 		w.turn = Turn(outer, i)
 		w.vars.push()
@@ -261,10 +289,23 @@ func jumps(body *script.Block) bool {
 	return found
 }
 
-// bound is a limit of a loop, nil if it is not known.
+// bound is a limit of a loop, nil if it is not known. The values of macros are in blocks.
 func (w *planner) bound(x script.Expr) *check.Const {
-	if c, ok := x.(*script.Cast); ok && w.typeOf(c).Kind == types.Int && w.typeOf(c).Size == 8 {
-		x = c.X
+	for w.p.Consts[x] == nil {
+		switch y := x.(type) {
+		case *script.Cast:
+			if t := w.typeOf(y); t.Kind != types.Int || t.Size != 8 {
+				return nil
+			}
+			x = y.X
+		case *script.Block:
+			if len(y.Stmts) > 0 || y.Value == nil {
+				return nil
+			}
+			x = y.Value
+		default:
+			return nil
+		}
 	}
 	return w.p.Consts[x]
 }
@@ -275,7 +316,9 @@ func (w *planner) forLoop(s *script.For) {
 		before := w.vars.clone()
 		w.vars.push()
 		w.vars.declare(s.Var.Name, known{})
+		w.loops = append(w.loops, &walked{open: true})
 		w.under("", func() { w.block(s.Body) })
+		w.loops = w.loops[:len(w.loops)-1]
 		w.vars = before
 	}
 	if s.Map != nil {
@@ -366,6 +409,6 @@ func (w *planner) step(x *script.Step) {
 				k.c = fitted(c, t)
 			}
 		}
-		w.vars.set(v.Name, k)
+		w.set(v.Name, t, k, x)
 	}
 }

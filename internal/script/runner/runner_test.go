@@ -142,6 +142,40 @@ func TestSites(t *testing.T) {
 	}
 }
 
+// TestPasses: loops whose passes depend on what they read, at functions of a program: by code in the process, and by the kernel. Their
+// values are those of the program.
+func TestPasses(t *testing.T) {
+	path := build(t)
+	const head = declared + `uprobe:PROG:handle { $r = (struct req *)arg0; `
+	for _, c := range []struct{ src, want string }{
+		{`$n = 0; while ($r != 0) { printf("%d %s;", $r->type, str($r->path)); $r = $r->next; $n++; } printf("%d\n", $n); }`, "0 /path/0;1\n1 /path/1;99 last;2\n2 /path/2;1\n3 /path/0;99 last;2\n0 /path/1;1\n"},
+		{`while (1) { if ($r->type == 99) { break; } printf("%d;", $r->type); $p = $r->next; if ($p == 0) { break; } $r = $p; } printf("%d\n", $r->len); }`, "0;0\n1;1\n2;20\n3;1\n0;40\n"},
+		{`for $i : 0..3 { if ($r == 0) { printf("-"); continue; } printf("%d,", $r->type); $r = $r->next; if ($i == 1) { break; } } print($r); }`, "0,--0x0\n1,99,0x0\n2,--0x0\n3,99,0x0\n0,--0x0\n"},
+		{`unroll(2) { if ($r->next) { $r = $r->next; } else { continue; } printf("%d ", $r->type); } printf("%d\n", $r->len); }`, "0\n99 1\n20\n99 1\n40\n"},
+		{`while ($r != 0) { $r = $r->next; if (arg1 == 2) { return; } for $i : 0..2 { if ($r == 0) { break; } printf("%d.%d ", $i, $r->type); } } print(arg1); }`, "0\n0.99 1.99 1\n0.99 1.99 3\n4\n"},
+		{`@at[tid] = $r; } uretprobe:PROG:handle { $p = @at[tid]; $n = 0; while ($p != 0) { $n++; $p = $p->next; } printf("%d %d\n", $n, retval); delete(@at, tid); }`, "1 0\n2 3\n1 6\n2 2\n1 5\n"},
+	} {
+		src := strings.ReplaceAll(head+c.src, "PROG", path)
+		for _, opt := range []Options{{}, {Uprobes: true}, {InJalon: true}} {
+			if opt.Uprobes && os.Getuid() != 0 {
+				t.Skip("the kernel's uprobes need root")
+			}
+			if opt.InJalon && strings.Contains(src, "@at") {
+				continue // a pointer in a map
+			}
+			opt.Argv = []string{path, "5"}
+			if got, _ := runScript(t, src, opt); got != c.want {
+				t.Errorf("%s\nuprobes %t, in jalon %t: %q\nwant %q", c.src, opt.Uprobes, opt.InJalon, got, c.want)
+			}
+		}
+	}
+	// A loop with more passes than sites read ends the hit.
+	src := strings.ReplaceAll(head+`$n = 0; while ($r != 0) { $n++; if (arg1 != 1 || $n == 0) { $r = $r->next; } } printf("%d\n", $n); }`, "PROG", path)
+	if got, _ := runScript(t, src, Options{Argv: []string{path, "4"}}); got != "1\n1\n2\n" {
+		t.Errorf("a loop without end: %q", got)
+	}
+}
+
 // TestSiteMaps: maps that sites update have what they have if jalon updates them. The same scripts run at once with an
 // added statement, which makes jalon execute their probes; and by the kernel.
 func TestSiteMaps(t *testing.T) {

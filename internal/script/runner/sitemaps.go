@@ -91,12 +91,15 @@ func keyPart(t *types.Type) sema.KeyPart {
 const tracingFrames = 8
 
 // does are the actions of updates.
-var does = map[plan.Do]sema.Do{plan.Add: sema.Update, plan.Set: sema.Set, plan.Delete: sema.Delete, plan.Keep: sema.Keep, plan.Leave: sema.Leave}
+var does = map[plan.Do]sema.Do{
+	plan.Add: sema.Update, plan.Set: sema.Set, plan.Delete: sema.Delete, plan.Keep: sema.Keep, plan.Leave: sema.Leave,
+	plan.Begin: sema.Begin, plan.End: sema.End, plan.Taken: sema.Taken,
+}
 
 // actions gives a tracepoint what its site does.
 func (m *siteMaps) actions(tp *tracepoint.Tracepoint, site *plan.Site) {
 	for _, u := range site.Updates {
-		a := sema.Action{Do: does[u.Do], Local: u.Local, Key: u.Key, Value: u.Value, If: u.If, From: u.From}
+		a := sema.Action{Do: does[u.Do], Local: u.Local, After: u.After, Key: u.Key, Value: u.Value, If: u.If, From: u.From}
 		if u.Map != nil {
 			a.Map = m.decls[u.Map.Name]
 		}
