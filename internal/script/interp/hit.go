@@ -59,6 +59,9 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 	if !ok {
 		return val{}, nil, false
 	}
+	for _, s := range f.Steps {
+		m.expr(s)
+	}
 	t := m.typeOf(x)
 	if i, ok := x.(*script.Index); ok { // the site has read what is behind the array
 		if a := m.typeOf(i.X); a.Kind == types.Array && a.Count > 0 && m.expr(i.I).n >= uint64(a.Count) {

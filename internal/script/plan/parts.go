@@ -261,9 +261,29 @@ func (w *planner) walkable(s *script.While) bool {
 		return false
 	}
 	w.executes(s.Cond)
+	list, items, vars := len(w.at.list), len(w.s.Collect), w.vars.clone()
+	w.begin("1UL", s)
 	w.expr(s.Cond)
 	_, ok := w.truth(s.Cond)
+	w.end(s)
+	w.at.list, w.s.Collect, w.vars = w.at.list[:list], w.s.Collect[:items], vars // it was a trial
 	return ok
+}
+
+// stepsIn are the changes of variables in an expression of a probe that is planned in parts.
+func (w *planner) stepsIn(x script.Node) (list []script.Expr) {
+	if !w.inParts() {
+		return nil
+	}
+	script.Walk(x, func(n script.Node) bool {
+		if s, ok := n.(*script.Step); ok {
+			if _, variable := s.X.(*script.Var); variable {
+				list = append(list, s)
+			}
+		}
+		return true
+	})
+	return list
 }
 
 // branchParts walks the parts of an if.
@@ -302,7 +322,7 @@ func (w *planner) reach(body *script.Block) {
 	x := w.tree("(unsigned char)1", from)
 	i := len(w.s.Collect)
 	w.s.Collect = append(w.s.Collect, lang.Collect{X: x, Text: fmt.Sprintf("pass#%d", i), Span: body.Span(), From: from})
-	w.s.Fields[Key{body, w.turn}] = Field{i, types.IntOf(1, false)}
+	w.s.Fields[Key{body, w.turn}] = Field{Index: i, Type: types.IntOf(1, false)}
 }
 
 // loops reports whether a probe has loops.

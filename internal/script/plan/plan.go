@@ -68,8 +68,9 @@ type Key struct {
 
 // Field is where the value of an expression is.
 type Field struct {
-	Index int         // in the collect list
-	Type  *types.Type // of the bytes
+	Index int           // in the collect list
+	Type  *types.Type   // of the bytes
+	Steps []script.Expr // x++ in it, which are executed too
 }
 
 // here are the kinds of probes that run in jalon itself.
@@ -217,7 +218,7 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c 
 	}
 	w.vars.push()
 	if len(c.maps) > 0 || parts {
-		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}, taken: map[string]string{}}
+		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}, taken: map[string]string{}, steps: map[*script.Step]string{}}
 	}
 	if pl.Label != "" || pl.Provider.Name == "usdt" { // a probe with a label may be disabled while the script runs
 		w.dropProbe()
@@ -293,7 +294,7 @@ func (w *planner) read(x script.Expr, c string, t *types.Type) {
 		w.fail(x, "this value depends on too many others", "")
 		return
 	}
-	w.s.Fields[Key{x, w.turn}] = Field{w.item(c, x), t}
+	w.s.Fields[Key{x, w.turn}] = Field{Index: w.item(c, x), Type: t, Steps: w.stepsIn(x)}
 }
 
 // maxText bounds the C of one item: a variable can stand for an expression that has many others.

@@ -25,9 +25,10 @@ type atSite struct {
 	pred        map[string]bool   // maps that the condition of the hit reads
 	direct      bool              // maps are read where the value is used: in the condition of the hit
 
-	parts  bool              // the probe is planned in parts
-	within []string          // the conditions of those around the walk
-	taken  map[string]string // locals that have the values of items, by their C
+	parts  bool                    // the probe is planned in parts
+	within []string                // the conditions of those around the walk
+	taken  map[string]string       // locals that have the values of items, by their C
+	steps  map[*script.Step]string // the value of x++ where it was executed last
 }
 
 // kept is a value that was kept.
@@ -192,6 +193,10 @@ func (w *planner) atSite(s script.Node) bool {
 	}
 	up, target := w.change(s)
 	if target == nil || !w.candidate(target) {
+		return false
+	}
+	if len(w.stepsIn(s)) > 0 { // jalon would not execute them
+		w.drop(target)
 		return false
 	}
 	cond, known := w.at.reached()

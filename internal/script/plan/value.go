@@ -119,6 +119,11 @@ func (w *translator) expression(x script.Expr) (c string, ok bool) {
 		return c, ok && c != ""
 	case *script.Comptime:
 		return w.value(x.X)
+	case *script.Step:
+		if w.inParts() {
+			c = w.at.steps[x]
+		}
+		return c, c != ""
 	case *script.Unary:
 		if x.Op == "*" {
 			return w.loaded(x)

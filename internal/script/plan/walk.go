@@ -344,6 +344,9 @@ func (w *planner) expr(x script.Expr) {
 		return
 	}
 	if w.reads(x) {
+		for _, s := range w.stepsIn(x) {
+			w.step(s.(*script.Step))
+		}
 		w.collect(x)
 		return
 	}
@@ -404,11 +407,18 @@ func (w *planner) step(x *script.Step) {
 		w.expr(v.Key)
 	case *script.Var:
 		t, k := w.typeOf(v), known{}
-		if a, ok := w.value(v); ok {
+		a, ok := w.value(v)
+		if ok {
 			if c, ok := w.arith(x.Op[:1], a, "1UL", t, types.Int64, t); ok {
 				k.c = fitted(c, t)
 			}
 		}
 		w.set(v.Name, t, k, x)
+		if !w.inParts() {
+			return
+		}
+		if w.at.steps[x] = a; x.Prefix {
+			w.at.steps[x] = w.vars.get(v.Name).c
+		}
 	}
 }

@@ -71,8 +71,14 @@ site, in the process or in the kernel, with conditions that the site can decide;
 jalon when it reads the event, in the order of time, so that all probes have the same maps. Places in a program that
 jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process; otherwise they are uprobes in all
 processes. What cannot be read at a site is an error before the script runs: among these so far a pointer that comes
-from a map of jalon's (except if the same hit has put it there), or that a loop of unknown length follows. Probes that run in jalon itself (begin, end, timers that read
+from a map of jalon's (except if the same hit has put it there). Probes that run in jalon itself (begin, end, timers that read
 nothing of what they interrupt) read the kernel's memory while they run, by any pointer.
+
+A loop whose passes follow pointers, or end at what they have read, is executed at the site, and by jalon once more with what was
+read there: ` + "`while ($p != 0) { print($p->name); $p = $p->next; }`" + `. It has a bound: the limits of a ` + "`for` or `unroll`" + `, up to 64
+passes; of a ` + "`while`" + ` 32 passes, in another loop 8. A hit whose ` + "`while`" + ` goes on behind them is executed up to there, with a warning. The
+code of a pass is repeated for each pass, and the record has room for what all of them read, at most 64 KiB: ` + "`str(p, n)`" + ` with a small n
+makes it smaller.
 
 ## Where maps are
 
