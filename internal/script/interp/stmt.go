@@ -57,7 +57,7 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 				m.warn(s, longLoop, most)
 				return returning, val{}
 			}
-			if !m.reached(s.Body) {
+			if !reached(m, s.Body) {
 				m.warn(s, notReached)
 				return returning, val{}
 			}
@@ -75,7 +75,7 @@ func (m *Machine) stmt(s script.Stmt) (flow, val) {
 		defer done()
 		for range m.p.Consts[s.Count].Int {
 			pass()
-			if !m.reached(s.Body) {
+			if !reached(m, s.Body) {
 				m.warn(s, notReached)
 				return returning, val{}
 			}
@@ -214,7 +214,7 @@ func (m *Machine) loop(s *script.For) (flow, val) {
 		defer done()
 		for i := int64(from); i < int64(to); i++ {
 			pass()
-			if !m.reached(s.Body) {
+			if !reached(m, s.Body) {
 				m.warn(s, notReached)
 				return returning, val{}
 			}
@@ -257,7 +257,7 @@ func passes(m *Machine, s script.Stmt) (pass, done func()) {
 }
 
 // reached reports whether the site has executed a pass of a loop, if it is walked there.
-func (m *Machine) reached(body *script.Block) bool {
+func reached(m *Machine, body *script.Block) bool {
 	if m.hit == nil {
 		return true
 	}

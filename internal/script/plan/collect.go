@@ -102,8 +102,8 @@ func (w *planner) collect(x script.Expr) {
 	case scalar(t):
 		if c, ok := w.value(x); ok {
 			w.read(x, c, types.IntOf(8, t.Signed))
-			if w.inParts() && w.at.taken[c] == "" && !isLocal(c) && len(c) <= maxText {
-				w.take(c, types.IntOf(8, t.Signed), x)
+			if w.parts != nil && w.parts.taken[c] == "" && !isLocal(c) && len(c) <= maxText {
+				w.parts.take(c, types.IntOf(8, t.Signed), x)
 			}
 			return
 		}

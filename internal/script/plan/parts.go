@@ -47,49 +47,74 @@ type walked struct {
 	conds int  // that are not known around it
 }
 
-// inParts reports whether the probe is planned in parts.
-func (w *translator) inParts() bool { return w.at != nil && w.at.parts }
+// parts is a probe that is planned in parts, nil one that is not.
+type parts struct {
+	w       *planner
+	open    []part // around the walk
+	jumps   []jump
+	guarded int      // how many of them the part is executed without
+	base    int      // conditions that are not known around the body
+	within  []string // the conditions of the parts around the walk
+
+	taken map[string]string       // locals that have the values of items, by their C
+	steps map[*script.Step]string // the value of x++ where it was executed last
+}
 
 // begin begins a part.
-func (w *planner) begin(c string, at script.Node) {
-	a := w.at
-	w.part(Begin, c, at)
-	w.open = append(w.open, part{w.vars.clone(), w.guarded, w.items, a.kept, a.taken})
-	w.items, a.kept, a.taken = maps.Clone(w.items), maps.Clone(a.kept), maps.Clone(a.taken)
-	a.within = append(a.within, c)
+func (p *parts) begin(c string, at script.Node) {
+	a := p.w.at
+	p.part(Begin, c, at)
+	p.open = append(p.open, part{p.w.vars.clone(), p.guarded, p.w.items, a.kept, p.taken})
+	p.w.items, a.kept, p.taken = maps.Clone(p.w.items), maps.Clone(a.kept), maps.Clone(p.taken)
+	p.within = append(p.within, c)
 }
 
 // end ends the innermost part. Variables that it may have set are read from their cells.
-func (w *planner) end(at script.Node) {
-	a := w.at
-	p := w.open[len(w.open)-1]
-	w.open = w.open[:len(w.open)-1]
-	w.part(End, "", at)
-	maps.DeleteFunc(p.kept, func(c string, k kept) bool { return a.kept[c] != k }) // the map has changed
-	w.items, a.kept, a.taken, w.guarded = p.items, p.kept, p.taken, p.guarded
-	a.within = a.within[:len(a.within)-1]
-	for i, scope := range p.vars {
+func (p *parts) end(at script.Node) {
+	a := p.w.at
+	last := p.open[len(p.open)-1]
+	p.open = p.open[:len(p.open)-1]
+	p.part(End, "", at)
+	maps.DeleteFunc(last.kept, func(c string, k kept) bool { return a.kept[c] != k }) // the map has changed
+	p.w.items, a.kept, p.taken, p.guarded = last.items, last.kept, last.taken, last.guarded
+	p.within = p.within[:len(p.within)-1]
+	for i, scope := range last.vars {
 		for name, before := range scope {
-			scope[name] = w.either(name, before, w.vars[i][name], at)
+			scope[name] = p.either(name, before, p.w.vars[i][name], at)
 		}
-		for name, after := range w.vars[i] {
+		for name, after := range p.w.vars[i] {
 			if _, has := scope[name]; !has {
-				scope[name] = w.either(name, known{c: "0UL", cell: after.cell}, after, at)
+				scope[name] = p.either(name, known{c: "0UL", cell: after.cell}, after, at)
 			}
 		}
 	}
-	w.vars = p.vars
+	p.w.vars = last.vars
+}
+
+// depth is how many parts are around the walk.
+func (p *parts) depth() int {
+	if p == nil {
+		return 0
+	}
+	return len(p.open)
+}
+
+// endTo ends parts until depth are left.
+func (p *parts) endTo(depth int, at script.Node) {
+	for p.depth() > depth {
+		p.end(at)
+	}
 }
 
 // either is what is known of a variable behind a part.
-func (w *planner) either(name string, before, after known, at script.Node) known {
+func (p *parts) either(name string, before, after known, at script.Node) known {
 	switch {
 	case before == after:
 		return before
 	case strings.HasPrefix(name, "@") || after.cell == nil || before.cell != after.cell || before.c == "" || after.c == "":
 		return known{}
 	}
-	return known{c: wide(localName(w.local(localName(after.cell.n), "", at)), after.cell.t), cell: after.cell}
+	return known{c: wide(localName(p.local(localName(after.cell.n), "", at)), after.cell.t), cell: after.cell}
 }
 
 // cell is the local of a variable.
@@ -98,43 +123,43 @@ type cell struct {
 	t *types.Type
 }
 
-// set assigns to a variable.
-func (w *planner) set(name string, t *types.Type, k known, at script.Node) {
-	if w.inParts() && scalar(t) && k.c != "" {
-		k = w.inCell(w.vars.get(name).cell, t, k, at)
+// setVariable assigns to a variable.
+func setVariable(w *planner, name string, t *types.Type, k known, at script.Node) {
+	if w.parts != nil && scalar(t) && k.c != "" {
+		k = w.parts.inCell(w.vars.get(name).cell, t, k, at)
 	}
 	w.vars.set(name, k)
 }
 
-// declare declares a variable.
-func (w *planner) declare(name string, t *types.Type, k known, at script.Node) {
-	if w.inParts() && scalar(t) && k.c != "" {
-		k = w.inCell(nil, t, k, at)
+// declareVariable declares a variable.
+func declareVariable(w *planner, name string, t *types.Type, k known, at script.Node) {
+	if w.parts != nil && scalar(t) && k.c != "" {
+		k = w.parts.inCell(nil, t, k, at)
 	}
 	w.vars.declare(name, k)
 }
 
-func (w *planner) inCell(c *cell, t *types.Type, k known, at script.Node) known {
+func (p *parts) inCell(c *cell, t *types.Type, k known, at script.Node) known {
 	if c == nil {
-		c = &cell{w.at.newLocal(), t}
+		c = &cell{p.w.at.newLocal(), t}
 	}
-	k.c, k.cell = wide(localName(w.local(k.c, "", at)), t), c
-	w.keepIn(c.n, k.c, at)
+	k.c, k.cell = wide(localName(p.local(k.c, "", at)), t), c
+	p.keepIn(c.n, k.c, at)
 	return k
 }
 
 // local keeps a value as a new local. of is the map from which it is read, if it is.
-func (w *planner) local(c, of string, at script.Node) int {
-	n := w.at.newLocal()
-	w.keepIn(n, c, at)
-	w.at.locals[n] = w.dependencies(c, of)
+func (p *parts) local(c, of string, at script.Node) int {
+	n := p.w.at.newLocal()
+	p.keepIn(n, c, at)
+	p.w.at.locals[n] = dependencies(p.w.translator, c, of)
 	return n
 }
 
-func (w *planner) keepIn(n int, c string, at script.Node) {
-	up := Update{Do: Keep, Local: n, From: textOf(at), After: len(w.s.Collect)}
-	up.Value = w.tree(c, up.From)
-	w.at.list = append(w.at.list, up)
+func (p *parts) keepIn(n int, c string, at script.Node) {
+	up := Update{Do: Keep, Local: n, From: textOf(at), After: len(p.w.s.Collect)}
+	up.Value = p.w.tree(c, up.From)
+	p.w.at.list = append(p.w.at.list, up)
 }
 
 // newLocal is the number of a new local.
@@ -144,135 +169,133 @@ func (a *atSite) newLocal() int {
 }
 
 // part is an update that is no change of a map.
-func (w *planner) part(do Do, c string, at script.Node) {
-	up := Update{Do: do, From: textOf(at), After: len(w.s.Collect)}
+func (p *parts) part(do Do, c string, at script.Node) {
+	up := Update{Do: do, From: textOf(at), After: len(p.w.s.Collect)}
 	if c != "" {
-		up.If = w.tree(c, up.From)
+		up.If = p.w.tree(c, up.From)
 	}
-	w.at.list = append(w.at.list, up)
+	p.w.at.list = append(p.w.at.list, up)
 }
 
 // take keeps the value of the item that was added last, of which c is the C.
-func (w *planner) take(c string, t *types.Type, at script.Node) {
-	a := w.at
+func (p *parts) take(c string, t *types.Type, at script.Node) {
+	a := p.w.at
 	n := a.newLocal()
-	up := Update{Do: Taken, Local: n, From: textOf(at), After: len(w.s.Collect)}
-	up.Value = w.tree(c, up.From)
-	a.locals[n] = w.dependencies(c, "")
+	up := Update{Do: Taken, Local: n, From: textOf(at), After: len(p.w.s.Collect)}
+	up.Value = p.w.tree(c, up.From)
+	a.locals[n] = dependencies(p.w.translator, c, "")
 	a.list = append(a.list, up)
-	a.taken[c] = wide(localName(n), t)
-	w.items[a.taken[c]] = w.items[c]
+	p.taken[c] = wide(localName(n), t)
+	p.w.items[p.taken[c]] = p.w.items[c]
 }
 
 // guard begins a part for what follows jumps: it is executed if none of them was. It reports whether it did.
-func (w *planner) guard(at script.Node) bool {
-	if !w.inParts() || len(w.jumps) == w.guarded {
+func (p *parts) guard(at script.Node) bool {
+	if p == nil || len(p.jumps) == p.guarded {
 		return false
 	}
 	var all []string
-	for _, j := range w.jumps[w.guarded:] {
+	for _, j := range p.jumps[p.guarded:] {
 		all = append(all, "("+localName(j.local)+" == 0)")
 	}
-	w.begin("("+strings.Join(all, " && ")+")", at)
-	w.guarded = len(w.jumps)
+	p.begin("("+strings.Join(all, " && ")+")", at)
+	p.guarded = len(p.jumps)
 	return true
 }
 
 // jumpsTo notes a jump.
-func (w *planner) jumpsTo(s *script.Jump) {
-	unknown := len(w.at.conds) - w.base
+func (p *parts) jumpsTo(s *script.Jump) {
+	unknown := len(p.w.at.conds) - p.base
 	if s.Word != "return" {
-		if len(w.loops) == 0 {
+		if len(p.w.loops) == 0 {
 			return
 		}
-		l := w.loops[len(w.loops)-1]
+		l := p.w.loops[len(p.w.loops)-1]
 		if l.open {
 			return
 		}
-		unknown = len(w.at.conds) - l.conds
+		unknown = len(p.w.at.conds) - l.conds
 	}
 	if unknown > 0 && s.Word == "return" { // jalon decides
-		w.at.left = append(w.at.left, "")
+		p.w.at.left = append(p.w.at.left, "")
 		return
 	}
 	if unknown > 0 {
-		w.fail(s, "whether the loop ends here is not known at the site", "")
+		p.w.fail(s, "whether the loop ends here is not known at the site", "")
 		return
 	}
-	w.jumped(s.Word, s)
+	p.jumped(s.Word, s)
 }
 
-func (w *planner) jumped(word string, at script.Node) {
-	w.jumps = append(w.jumps, jump{word, w.local("1UL", "", at)})
+func (p *parts) jumped(word string, at script.Node) {
+	p.jumps = append(p.jumps, jump{word, p.local("1UL", "", at)})
 }
 
 // arrived ends jumps: those of a word, behind the first n. It reports whether there are any.
-func (w *planner) arrived(word string, n int) (found bool) {
-	rest := w.jumps[:n:n]
-	for _, j := range w.jumps[n:] {
+func (p *parts) arrived(word string, n int) (found bool) {
+	rest := p.jumps[:n:n]
+	for _, j := range p.jumps[n:] {
 		if j.word != word {
 			rest = append(rest, j)
 		}
 	}
-	found = len(rest) < len(w.jumps)
-	w.jumps = rest
+	found = len(rest) < len(p.jumps)
+	p.jumps = rest
 	return found
 }
 
 // byPass walks a loop pass by pass. cond is that of a while, else nil. n is how many passes it has at most.
-func (w *planner) byPass(s script.Stmt, cond script.Expr, body *script.Block, n int, set func(i int)) {
-	outer := w.turn
-	if w.turns += n; w.turns > maxPasses || outer > 1<<40 {
-		w.turns -= n
-		w.loop(body, func() { w.expr(cond) })
+func (p *parts) byPass(s script.Stmt, cond script.Expr, body *script.Block, n int, set func(i int)) {
+	outer := p.w.turn
+	if p.w.turns += n; p.w.turns > maxPasses || outer > 1<<40 {
+		p.w.turns -= n
+		p.w.loop(body, func() { p.w.expr(cond) })
 		return
 	}
-	w.s.Loops[Loop{s, outer}] = n
-	w.loops = append(w.loops, &walked{conds: len(w.at.conds)})
-	depth, jumps, ends := len(w.open), len(w.jumps), false
+	p.w.s.Loops[Loop{s, outer}] = n
+	p.w.loops = append(p.w.loops, &walked{conds: len(p.w.at.conds)})
+	depth, jumps, ends := len(p.open), len(p.jumps), false
 	for i := 0; i < n && !ends; i++ {
-		if w.turn = Turn(outer, i); cond != nil {
-			w.begin(w.whether(cond), s)
+		if p.w.turn = Turn(outer, i); cond != nil {
+			p.begin(p.whether(cond), s)
 		}
-		w.reach(body)
-		w.vars.push()
+		p.reach(body)
+		p.w.vars.push()
 		set(i)
-		ends = w.block(body)
-		w.vars.pop()
-		ends = !w.arrived("continue", jumps) && ends
-		w.guard(s)
+		ends = p.w.block(body)
+		p.w.vars.pop()
+		ends = !p.arrived("continue", jumps) && ends
+		p.guard(s)
 	}
-	if w.turn = Turn(outer, n); cond != nil && !ends { // jalon reports it
-		w.effects()
-		w.begin(w.whether(cond), s)
-		w.jumped("return", s)
-		w.end(s)
+	if p.w.turn = Turn(outer, n); cond != nil && !ends { // jalon reports it
+		p.w.effects()
+		p.begin(p.whether(cond), s)
+		p.jumped("return", s)
+		p.end(s)
 	}
-	for len(w.open) > depth {
-		w.end(s)
-	}
-	w.arrived("break", jumps)
-	w.loops, w.turn = w.loops[:len(w.loops)-1], outer
+	p.endTo(depth, s)
+	p.arrived("break", jumps)
+	p.w.loops, p.w.turn = p.w.loops[:len(p.w.loops)-1], outer
 }
 
 // walkable reports whether the passes of a while have to be, and can be, walked one by one.
-func (w *planner) walkable(s *script.While) bool {
-	if !w.several(s.Body) && !w.several(s.Cond) && !w.touches(s.Body) {
+func (p *parts) walkable(s *script.While) bool {
+	if !p.w.several(s.Body) && !p.w.several(s.Cond) && !p.w.touches(s.Body) {
 		return false
 	}
-	w.executes(s.Cond)
-	list, items, vars := len(w.at.list), len(w.s.Collect), w.vars.clone()
-	w.begin("1UL", s)
-	w.expr(s.Cond)
-	_, ok := w.truth(s.Cond)
-	w.end(s)
-	w.at.list, w.s.Collect, w.vars = w.at.list[:list], w.s.Collect[:items], vars // it was a trial
+	p.w.executes(s.Cond)
+	list, items, vars := len(p.w.at.list), len(p.w.s.Collect), p.w.vars.clone()
+	p.begin("1UL", s)
+	p.w.expr(s.Cond)
+	_, ok := p.w.truth(s.Cond)
+	p.end(s)
+	p.w.at.list, p.w.s.Collect, p.w.vars = p.w.at.list[:list], p.w.s.Collect[:items], vars // it was a trial
 	return ok
 }
 
 // stepsIn are the changes of variables in an expression of a probe that is planned in parts.
-func (w *planner) stepsIn(x script.Node) (list []script.Expr) {
-	if !w.inParts() {
+func (p *parts) stepsIn(x script.Node) (list []script.Expr) {
+	if p == nil {
 		return nil
 	}
 	script.Walk(x, func(n script.Node) bool {
@@ -287,15 +310,15 @@ func (w *planner) stepsIn(x script.Node) (list []script.Expr) {
 }
 
 // branchParts walks the parts of an if.
-func (w *planner) branchParts(x *script.If, cond string) bool {
-	c := localName(w.local("("+cond+" ? 1UL : 0UL)", "", x.Cond))
-	w.begin("("+c+" != 0)", x)
-	then, other := w.block(x.Then), false
-	w.end(x)
+func (p *parts) branchParts(x *script.If, cond string) bool {
+	c := localName(p.local("("+cond+" ? 1UL : 0UL)", "", x.Cond))
+	p.begin("("+c+" != 0)", x)
+	then, other := p.w.block(x.Then), false
+	p.end(x)
 	if x.Else != nil {
-		w.begin("("+c+" == 0)", x)
-		other = w.statement(x.Else)
-		w.end(x)
+		p.begin("("+c+" == 0)", x)
+		other = p.w.statement(x.Else)
+		p.end(x)
 	}
 	return then && other
 }
@@ -306,23 +329,23 @@ func isLocal(c string) bool {
 }
 
 // whether is the condition of a while.
-func (w *planner) whether(cond script.Expr) string {
-	w.expr(cond)
-	c, ok := w.truth(cond)
+func (p *parts) whether(cond script.Expr) string {
+	p.w.expr(cond)
+	c, ok := p.w.truth(cond)
 	if !ok {
-		w.fail(cond, "whether the loop goes on is not known at the site", "")
+		p.w.fail(cond, "whether the loop goes on is not known at the site", "")
 		return "(0UL != 0)"
 	}
 	return c
 }
 
 // reach collects that a pass is reached.
-func (w *planner) reach(body *script.Block) {
+func (p *parts) reach(body *script.Block) {
 	from := textOf(body)
-	x := w.tree("(unsigned char)1", from)
-	i := len(w.s.Collect)
-	w.s.Collect = append(w.s.Collect, lang.Collect{X: x, Text: fmt.Sprintf("pass#%d", i), Span: body.Span(), From: from})
-	w.s.Fields[Key{body, w.turn}] = Field{Index: i, Type: types.IntOf(1, false)}
+	x := p.w.tree("(unsigned char)1", from)
+	i := len(p.w.s.Collect)
+	p.w.s.Collect = append(p.w.s.Collect, lang.Collect{X: x, Text: fmt.Sprintf("pass#%d", i), Span: body.Span(), From: from})
+	p.w.s.Fields[Key{body, p.w.turn}] = Field{Index: i, Type: types.IntOf(1, false)}
 }
 
 // loops reports whether a probe has loops.

@@ -115,14 +115,14 @@ func sitesOf(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 	return nil, nil, err
 }
 
-// plannedMaps plans the probes, those of parts in parts. failed are the probes with loops that cannot be planned.
-func plannedMaps(p *check.Program, opt Options, parts map[*check.Probe]bool) (list []*Site, maps []*SiteMap, failed map[*check.Probe]bool, err error) {
+// plannedMaps plans the probes, those of inParts in parts. failed are the probes with loops that cannot be planned.
+func plannedMaps(p *check.Program, opt Options, inParts map[*check.Probe]bool) (list []*Site, maps []*SiteMap, failed map[*check.Probe]bool, err error) {
 	bad := map[string]bool{}
 	for try := 0; ; try++ { // a map that is found to be in jalon takes others with it
 		opt.InJalon = opt.InJalon || try == maxPlans
 		before := len(bad)
 		c := newCandidates(p, opt, bad)
-		list, failed, err = planned(p, opt, c, parts)
+		list, failed, err = planned(p, opt, c, inParts)
 		c.unfit()
 		if len(bad) == before || len(c.maps) == 0 {
 			return list, c.used(), failed, err
@@ -133,7 +133,7 @@ func plannedMaps(p *check.Program, opt Options, parts map[*check.Probe]bool) (li
 // maxPlans bounds how often a script is planned.
 const maxPlans = 16
 
-func planned(p *check.Program, opt Options, c *candidates, parts map[*check.Probe]bool) (list []*Site, failed map[*check.Probe]bool, err error) {
+func planned(p *check.Program, opt Options, c *candidates, inParts map[*check.Probe]bool) (list []*Site, failed map[*check.Probe]bool, err error) {
 	var bad lang.Diagnostics
 	failed = map[*check.Probe]bool{}
 	for _, pr := range p.Probes {
@@ -144,7 +144,7 @@ func planned(p *check.Program, opt Options, c *candidates, parts map[*check.Prob
 			for _, target := range targets(pl, opt) {
 				at := *pl
 				at.Target = target
-				s, errs := siteOf(p, opt, pr, &at, c, parts[pr])
+				s, errs := siteOf(p, opt, pr, &at, c, inParts[pr])
 				if len(errs) > 0 && loops(pr.Body) {
 					failed[pr] = true
 				}
@@ -183,12 +183,13 @@ func addNew(list lang.Diagnostics, d *lang.Diagnostic) lang.Diagnostics {
 
 // translator makes C of the expressions of a site.
 type translator struct {
-	p    *check.Program
-	opt  Options
-	s    *Site
-	vars scopes
-	at   *atSite // nil: the probe is executed by jalon
-	why  string  // a variable of the program has no certain value
+	p     *check.Program
+	opt   Options
+	s     *Site
+	vars  scopes
+	at    *atSite // nil: the probe is executed by jalon
+	parts *parts  // nil: the probe is not planned in parts
+	why   string  // a variable of the program has no certain value
 }
 
 // planner plans one site.
@@ -199,16 +200,10 @@ type planner struct {
 	turns int // in total
 	errs  lang.Diagnostics
 	loops []*walked // around the walk
-
-	// In a probe that is planned in parts:
-	open    []part // around the walk
-	jumps   []jump
-	guarded int // how many of them the part is executed without
-	base    int // conditions that are not known around the body
 }
 
-// siteOf plans a site; parts: in parts.
-func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c *candidates, parts bool) (*Site, lang.Diagnostics) {
+// siteOf plans a site.
+func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c *candidates, inParts bool) (*Site, lang.Diagnostics) {
 	s := &Site{Probe: pr, Point: pl, Fields: map[Key]Field{}, Loops: map[Loop]int{}}
 	w := &planner{translator: &translator{p: p, opt: opt, s: s}, items: map[string]int{}}
 	var err error
@@ -217,16 +212,16 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c 
 		return s, w.errs
 	}
 	w.vars.push()
-	if len(c.maps) > 0 || parts {
-		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}, taken: map[string]string{}, steps: map[*script.Step]string{}}
+	if len(c.maps) > 0 || inParts {
+		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}}
 	}
 	if pl.Label != "" || pl.Provider.Name == "usdt" { // a probe with a label may be disabled while the script runs
 		w.dropProbe()
 		w.at = nil
 	}
 	w.predicate(pr.Pred)
-	if parts && w.at != nil {
-		w.at.parts, w.base = true, len(w.at.conds)
+	if inParts && w.at != nil {
+		w.parts = &parts{w: w, base: len(w.at.conds), taken: map[string]string{}, steps: map[*script.Step]string{}}
 	}
 	w.block(pr.Body)
 	w.divided()
@@ -294,7 +289,7 @@ func (w *planner) read(x script.Expr, c string, t *types.Type) {
 		w.fail(x, "this value depends on too many others", "")
 		return
 	}
-	w.s.Fields[Key{x, w.turn}] = Field{Index: w.item(c, x), Type: t, Steps: w.stepsIn(x)}
+	w.s.Fields[Key{x, w.turn}] = Field{Index: w.item(c, x), Type: t, Steps: w.parts.stepsIn(x)}
 }
 
 // maxText bounds the C of one item: a variable can stand for an expression that has many others.

@@ -51,7 +51,7 @@ func search(w *planner, x *script.Call, name string) {
 			now.c = "(" + has + " != 0 ? " + value + " : " + c + ")"
 		}
 	}
-	w.set(v.Name, w.typeOf(v), now, x)
+	setVariable(w, v.Name, w.typeOf(v), now, x)
 }
 
 // found notes that find() may set its variable.

@@ -25,10 +25,6 @@ type atSite struct {
 	pred        map[string]bool   // maps that the condition of the hit reads
 	direct      bool              // maps are read where the value is used: in the condition of the hit
 
-	parts  bool                    // the probe is planned in parts
-	within []string                // the conditions of those around the walk
-	taken  map[string]string       // locals that have the values of items, by their C
-	steps  map[*script.Step]string // the value of x++ where it was executed last
 }
 
 // kept is a value that was kept.
@@ -195,7 +191,7 @@ func (w *planner) atSite(s script.Node) bool {
 	if target == nil || !w.candidate(target) {
 		return false
 	}
-	if len(w.stepsIn(s)) > 0 { // jalon would not execute them
+	if len(w.parts.stepsIn(s)) > 0 { // jalon would not execute them
 		w.drop(target)
 		return false
 	}
@@ -210,7 +206,7 @@ func (w *planner) atSite(s script.Node) bool {
 	}
 	if up.Do == Set || up.Do == Add && up.Map.Fn == "" {
 		own := strings.Contains(up.Map.Parts, string(PartThread))
-		if !own && (w.at.pred[up.Map.Name] || w.dependencies(cond, "")[up.Map.Name] || w.dependencies(up.c, "")[up.Map.Name]) {
+		if !own && (w.at.pred[up.Map.Name] || dependencies(w.translator, cond, "")[up.Map.Name] || dependencies(w.translator, up.c, "")[up.Map.Name]) {
 			w.drop(target)
 			return false
 		}
@@ -441,15 +437,19 @@ func (w *translator) keep(c, of string, at script.Node) string {
 			up.If = w.tree(cond, up.From)
 		}
 		up.After = len(w.s.Collect)
-		a.locals, a.list = append(a.locals, w.dependencies(c, of)), append(a.list, up)
+		a.locals, a.list = append(a.locals, dependencies(w, c, of)), append(a.list, up)
 	}
 	return localName(k.local)
 }
 
 // dependencies are the maps on which a value depends, beside of.
-func (w *translator) dependencies(c, of string) map[string]bool {
+func dependencies(w *translator, c, of string) map[string]bool {
 	from := map[string]bool{}
-	for _, c := range append([]string{c}, w.at.within...) {
+	var within []string
+	if w.parts != nil {
+		within = w.parts.within
+	}
+	for _, c := range append([]string{c}, within...) {
 		for n, l := range w.at.locals {
 			if len(l) == 0 || !strings.Contains(c, localName(n)) {
 				continue

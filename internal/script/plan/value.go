@@ -75,13 +75,13 @@ func (w *translator) converted(x script.Expr, to *types.Type) string {
 
 // value is an expression as C; ok is false if it depends on something that the site does not have.
 func (w *translator) value(x script.Expr) (c string, ok bool) {
-	if c, ok = w.expression(x); ok && w.inParts() && w.at.taken[c] != "" {
-		return w.at.taken[c], true
+	if c, ok = expression(w, x); ok && w.parts != nil && w.parts.taken[c] != "" {
+		return w.parts.taken[c], true
 	}
 	return c, ok
 }
 
-func (w *translator) expression(x script.Expr) (c string, ok bool) {
+func expression(w *translator, x script.Expr) (c string, ok bool) {
 	t := w.typeOf(x)
 	if k := w.p.Consts[x]; k != nil {
 		switch {
@@ -120,8 +120,8 @@ func (w *translator) expression(x script.Expr) (c string, ok bool) {
 	case *script.Comptime:
 		return w.value(x.X)
 	case *script.Step:
-		if w.inParts() {
-			c = w.at.steps[x]
+		if w.parts != nil {
+			c = w.parts.steps[x]
 		}
 		return c, c != ""
 	case *script.Unary:

@@ -12,15 +12,13 @@ import (
 // block walks a block. ends: a jump ends it.
 func (w *planner) block(b *script.Block) (ends bool) {
 	w.vars.push()
-	depth := len(w.open)
+	depth := w.parts.depth()
 	defer func() {
-		for len(w.open) > depth {
-			w.end(b)
-		}
+		w.parts.endTo(depth, b)
 		w.vars.pop()
 	}()
 	for _, s := range b.Stmts {
-		w.guard(s)
+		w.parts.guard(s)
 		if w.stmt(s) {
 			return true
 		}
@@ -28,7 +26,7 @@ func (w *planner) block(b *script.Block) (ends bool) {
 	if b.Value == nil {
 		return false
 	}
-	w.guard(b.Value)
+	w.parts.guard(b.Value)
 	return !w.atSite(b.Value) && w.statement(b.Value)
 }
 
@@ -46,19 +44,19 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 			w.expr(s.Value)
 			k = w.copied(s.Value, w.typeOf(s.Var))
 		}
-		w.declare(s.Var.Name, w.typeOf(s.Var), k, s)
+		declareVariable(w, s.Var.Name, w.typeOf(s.Var), k, s)
 	case *script.Assign:
 		w.assign(s)
 	case *script.Discard:
 		w.executes(s.X)
 		w.expr(s.X)
 	case *script.While:
-		if w.inParts() && w.walkable(s) {
+		if w.parts != nil && w.parts.walkable(s) {
 			most := maxWhile
 			if len(w.loops) > 0 {
 				most = maxInner
 			}
-			w.byPass(s, s.Cond, s.Body, most, func(int) {})
+			w.parts.byPass(s, s.Cond, s.Body, most, func(int) {})
 			return false
 		}
 		w.loop(s.Body, func() { w.executes(s.Cond); w.expr(s.Cond) })
@@ -76,8 +74,8 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 			w.expr(s.Value)
 		}
 		switch {
-		case w.inParts():
-			w.jumpsTo(s)
+		case w.parts != nil:
+			w.parts.jumpsTo(s)
 		case w.at != nil && s.Word == "return":
 			w.at.returns()
 		}
@@ -105,8 +103,8 @@ func (w *planner) branches(x *script.If) (ends bool) {
 	}
 	w.expr(x.Cond)
 	cond, ok := w.truth(x.Cond)
-	if ok && w.inParts() {
-		return w.branchParts(x, cond)
+	if ok && w.parts != nil {
+		return w.parts.branchParts(x, cond)
 	}
 	not := ""
 	switch {
@@ -188,7 +186,7 @@ func (w *planner) assign(s *script.Assign) {
 				}
 			}
 		}
-		w.set(t.Name, to, k, s)
+		setVariable(w, t.Name, to, k, s)
 	}
 }
 
@@ -253,8 +251,8 @@ func Turn(turn, i int) int { return turn*(maxTurns+1) + i + 1 }
 
 // unrolled walks each pass of a loop.
 func (w *planner) unrolled(s script.Stmt, n int, body *script.Block, set func(i int)) {
-	if w.inParts() {
-		w.byPass(s, nil, body, n, set)
+	if w.parts != nil {
+		w.parts.byPass(s, nil, body, n, set)
 		return
 	}
 	outer := w.turn
@@ -344,7 +342,7 @@ func (w *planner) expr(x script.Expr) {
 		return
 	}
 	if w.reads(x) {
-		for _, s := range w.stepsIn(x) {
+		for _, s := range w.parts.stepsIn(x) {
 			w.step(s.(*script.Step))
 		}
 		w.collect(x)
@@ -413,12 +411,12 @@ func (w *planner) step(x *script.Step) {
 				k.c = fitted(c, t)
 			}
 		}
-		w.set(v.Name, t, k, x)
-		if !w.inParts() {
+		setVariable(w, v.Name, t, k, x)
+		if w.parts == nil {
 			return
 		}
-		if w.at.steps[x] = a; x.Prefix {
-			w.at.steps[x] = w.vars.get(v.Name).c
+		if w.parts.steps[x] = a; x.Prefix {
+			w.parts.steps[x] = w.vars.get(v.Name).c
 		}
 	}
 }
