@@ -87,9 +87,9 @@ kretprobe:vfs_read /has_key(@f, tid)/ {
 
 // Loops that follow pointers are walked at the site, on every kernel: its verifier accepts each pass.
 func TestGuest_Walks(t *testing.T) {
-	for _, c := range []struct{ loop, want string }{
+	for _, c := range []struct{ loop, want, maps string }{
 		{ // a while that ends at what it reads: /tmp is a mount
-			`while ($d != $d.d_parent) { printf("%s ", str($d.d_name.name)); $d = $d.d_parent; $n++; }`, "known.bin / 1\n",
+			`while ($d != $d.d_parent) { printf("%s ", str($d.d_name.name)); $d = $d.d_parent; $n++; }`, "known.bin / 1\n", "",
 		},
 		{ // many passes, which go on at the place of a mount
 			`$m = container_of(((struct file *)arg0).f_path.mnt, struct mount, mnt);
@@ -102,15 +102,18 @@ func TestGuest_Walks(t *testing.T) {
 			printf("%s ", str($d.d_name.name));
 			$d = $d.d_parent;
 			$n++;
-		}`, "known.bin tmp / 2\n",
+		}`, "known.bin tmp / 2\n", "",
 		},
 		{ // loops in loops
-			`for $i : 0..4 { if ($d == $d.d_parent) { continue; } $k = 0; while ($k < 3) { $k++; if ($d == $d.d_parent) { break; } printf("%s ", str($d.d_name.name)); $d = $d.d_parent; $n++; } }`, "known.bin / 1\n",
+			`for $i : 0..4 { if ($d == $d.d_parent) { continue; } $k = 0; while ($k < 3) { $k++; if ($d == $d.d_parent) { break; } printf("%s ", str($d.d_name.name)); $d = $d.d_parent; $n++; } }`, "known.bin / 1\n", "",
+		},
+		{ // maps
+			`while ($d != $d.d_parent) { @s = sum($d.d_name.len); if ($d.d_name.len > 3) { @c[pid == cpid] = count(); } @last[tid] = $d.d_name.len; $d = $d.d_parent; $n = @last[tid]; } delete(@last, tid);`, "/ 9\n", "\n\n@s: 126\n@c[true]: 14\n",
 		},
 	} {
 		p := testkit.Start(t, jalon, "run", "-q", "-e", `kprobe:vfs_read /pid == cpid/ { $d = ((struct file *)arg0).f_path.dentry; $n = 0; `+c.loop+` printf("%s %d\n", str($d.d_name.name), $n); }`, "-c", calls+" reads")
 		p.Wait()
-		if got := strings.TrimRight(p.Out.String(), "\n") + "\n"; got != strings.Repeat(c.want, 14) || strings.Contains(p.Errs.String(), "warning") {
+		if got := strings.TrimRight(p.Out.String(), "\n") + "\n"; got != strings.Repeat(c.want, 14)+c.maps || strings.Contains(p.Errs.String(), "warning") {
 			t.Errorf("%s:\n%s\n%s", c.loop, got, p.Errs.String())
 		}
 	}

@@ -14,6 +14,10 @@ func (c *code) link(long bool) (asm.Instructions, error) {
 	thread(all, to)
 	all, to = prune(all, to)
 	far := make([]bool, len(all))
+	most := math.MaxInt16
+	if long {
+		most = nearJump
+	}
 	for {
 		at := offsets(all, far)
 		again := false
@@ -21,7 +25,7 @@ func (c *code) link(long bool) (asm.Instructions, error) {
 			if to[n] < 0 || far[n] {
 				continue
 			}
-			if d := at[to[n]] - at[n] - 1; d < math.MinInt16 || d > math.MaxInt16 {
+			if d := at[to[n]] - at[n] - 1; d < -most || d > most {
 				far[n], again = true, true
 			}
 		}
@@ -30,6 +34,10 @@ func (c *code) link(long bool) (asm.Instructions, error) {
 		}
 	}
 }
+
+// nearJump bounds 16-bit offsets where there are others. The kernel puts code in the place of calls and loads, up to eight instructions for one, and
+// refuses a program in which an offset becomes too large.
+const nearJump = 1 << 12
 
 // flatten gives all instructions in order, and for each jump the index of its target.
 func (c *code) flatten() (all []insn, to []int) {

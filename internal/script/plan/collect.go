@@ -263,7 +263,7 @@ func (w *planner) text(x *script.Call, name string) {
 		return
 	}
 	if name == "str" {
-		w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, w.characterLimit(x, t)), t)
+		w.read(x, fmt.Sprintf("str((char *)(%s), %d)", c, min(w.characterLimit(x, t), longestName(w, arg))), t)
 		return
 	}
 	size := fmt.Sprint(min(t.Size, maxString))
@@ -273,6 +273,24 @@ func (w *planner) text(x *script.Call, name string) {
 		}
 	}
 	w.read(x, fmt.Sprintf("*(unsigned char *)(%s)@%s", c, size), t)
+}
+
+// longestName is how long the text can be that x points to. The kernel's struct qstr names an entry of a directory: up to NAME_MAX bytes.
+// A record that has room for no more can have the names of many entries.
+func longestName(w *planner, x script.Expr) int64 {
+	const nameMax = 255
+	f, ok := x.(*script.Field)
+	if !ok || f.Name != "name" || w.s.Point.Provider.User {
+		return maxString
+	}
+	t := w.typeOf(f.X)
+	if t.Kind == types.Pointer {
+		t = t.Pointee()
+	}
+	if t.Kind == types.Struct && t.C != nil && t.C.Strip().Name == "qstr" {
+		return nameMax
+	}
+	return maxString
 }
 
 // characterLimit is how many characters str() reads. A length that is given counts the NUL, as in bpftrace.

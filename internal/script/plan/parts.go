@@ -254,6 +254,9 @@ func (p *parts) byPass(s script.Stmt, cond script.Expr, body *script.Block, n in
 	}
 	p.w.s.Loops[Loop{s, outer}] = n
 	p.w.loops = append(p.w.loops, &walked{conds: len(p.w.at.conds)})
+	if n > maxInner {
+		p.keepMaps(body)
+	}
 	depth, jumps, ends := len(p.open), len(p.jumps), false
 	for i := 0; i < n && !ends; i++ {
 		if p.w.turn = Turn(outer, i); cond != nil {
@@ -276,6 +279,19 @@ func (p *parts) byPass(s script.Stmt, cond script.Expr, body *script.Block, n in
 	p.endTo(depth, s)
 	p.arrived("break", jumps)
 	p.w.loops, p.w.turn = p.w.loops[:len(p.w.loops)-1], outer
+}
+
+// keepMaps puts the maps of a loop with many passes into jalon, except those of pointers: the code that changes a map in each pass would be
+// more than the kernel takes.
+func (p *parts) keepMaps(body *script.Block) {
+	script.Walk(body, func(n script.Node) bool {
+		if m, ok := n.(*script.Map); ok {
+			if k := p.w.at.maps[m.Name]; k != nil && k.Value.Kind != types.Pointer {
+				p.w.at.drop(m.Name)
+			}
+		}
+		return true
+	})
 }
 
 // walkable reports whether the passes of a while have to be, and can be, walked one by one.

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/check"
 )
@@ -119,6 +120,47 @@ func TestDivision(t *testing.T) {
 		}
 		if again, _, err := Sites(p, Options{Process: true, InJalon: true}); err != nil || fmt.Sprint(again[0].Updates) != "[]" || again[0].NoRecord {
 			t.Errorf("%s: in jalon: %v, %v", c.src, again[0].Updates, err)
+		}
+	}
+}
+
+// TestLongestName: names of entries of directories take no more room than they can have.
+func TestLongestName(t *testing.T) {
+	const types = "struct qstr { char *name; char *text; } struct other { char *name; } struct dentry { struct qstr d_name; struct qstr *p; struct other o; } "
+	for _, c := range []struct {
+		probe, x string
+		want     uint64
+	}{
+		{"rawtracepoint:a", "$d.d_name.name", 255},
+		{"rawtracepoint:a", "$d.p.name", 255},
+		{"rawtracepoint:a", "$d.d_name.name, 11", 10},
+		{"rawtracepoint:a", "$d.d_name.text", 1024},
+		{"rawtracepoint:a", "$d.o.name", 1024},
+		{"uprobe:/bin/true:main", "$d.d_name.name", 1024}, // the program's own struct qstr
+	} {
+		s, err := script.Parse("t", types+c.probe+" { $d = (struct dentry *)arg0; print(str("+c.x+")); }")
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := check.Check(s, check.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites, _, err := Sites(p, Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var call *lang.Call
+		for _, item := range sites[0].Collect {
+			if x, ok := item.X.(*lang.Call); ok && len(x.Args) == 2 {
+				call = x
+			}
+		}
+		if call == nil {
+			t.Fatalf("%s is not collected: %#v", c.x, sites[0].Collect)
+		}
+		if n, ok := call.Args[1].(*lang.IntLit); !ok || n.Value != c.want {
+			t.Errorf("%s: str(%s) has room for %#v, want %d", c.probe, c.x, call.Args[1], c.want)
 		}
 	}
 }

@@ -24,7 +24,6 @@ type atSite struct {
 	locals      []map[string]bool // by number: the maps and keys that it depends on
 	pred        map[string]bool   // maps that the condition of the hit reads
 	direct      bool              // maps are read where the value is used: in the condition of the hit
-
 }
 
 // kept is a value that was kept.

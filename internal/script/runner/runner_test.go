@@ -154,6 +154,7 @@ func TestPasses(t *testing.T) {
 		{`unroll(2) { if ($r->next) { $r = $r->next; } else { continue; } printf("%d ", $r->type); } printf("%d\n", $r->len); }`, "0\n99 1\n20\n99 1\n40\n"},
 		{`while ($r != 0) { $r = $r->next; if (arg1 == 2) { return; } for $i : 0..2 { if ($r == 0) { break; } printf("%d.%d ", $i, $r->type); } } print(arg1); }`, "0\n0.99 1.99 1\n0.99 1.99 3\n4\n"},
 		{`$i = 3; while ($i-- > 0 && $r != 0) { printf("%d.%d ", $i, ($r++).type); $r--; $r = $r->next; } printf("%d\n", $i); }`, "2.0 1\n2.1 1.99 0\n2.2 1\n2.3 1.99 0\n2.0 1\n"},
+		{`while ($r != 0) { @s = sum($r->type); if ($r->type == 99) { @n[99] = count(); } @last[tid] = $r->type; $r = $r->next; } printf("%d;", @last[tid]); delete(@last, tid); }`, "0;99;2;99;0;@s: 204\n@n[99]: 2\n"},
 		{`@at[tid] = $r; } uretprobe:PROG:handle { $p = @at[tid]; $n = 0; while ($p != 0) { $n++; $p = $p->next; } printf("%d %d\n", $n, retval); delete(@at, tid); }`, "1 0\n2 3\n1 6\n2 2\n1 5\n"},
 	} {
 		src := strings.ReplaceAll(head+c.src, "PROG", path)

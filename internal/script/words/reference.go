@@ -78,7 +78,8 @@ A loop whose passes follow pointers, or end at what they have read, is executed 
 read there: ` + "`while ($p != 0) { print($p->name); $p = $p->next; }`" + `. It has a bound: the limits of a ` + "`for` or `unroll`" + `, up to 64
 passes; of a ` + "`while`" + ` 32 passes, in another loop 8. A hit whose ` + "`while`" + ` goes on behind them is executed up to there, with a warning. The
 code of a pass is repeated for each pass, and the record has room for what all of them read, at most 64 KiB: ` + "`str(p, n)`" + ` with a small n
-makes it smaller.
+makes it smaller. Names of directory entries (` + "`d_name.name`" + `) have room for 255 bytes. Where a loop has more than 8 passes, maps that it
+uses are jalon's, except those of pointers.
 
 ## Where maps are
 
