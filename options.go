@@ -67,7 +67,7 @@ type Options struct {
 	StringLimit int // bytes taken of a string; 0: 200
 	Elements    int // elements taken of p@n if n is known only at the hit; 0: 200
 	// StackFrames is how many frames of a program $bt follows at the hit; 0: 64. -1: it takes a copy of the
-	// stack, of StackLimit bytes, which is followed later; places that only the kernel serves always do.
+	// stack, of StackLimit bytes, which is followed later; places that only the kernel serves do so in processes without tables.
 	StackFrames int
 	// FramePointers makes $ubt at places in the kernel follow frame pointers, in place of taking a copy of the stack. It is
 	// faster, reaches further in code without call frame information, and is wrong for code without frame pointers.

@@ -29,7 +29,7 @@ type tracingFlags struct {
 	Duration time.Duration `short:"d" help:"End after this time (10s, 500ms); the program continues"`
 	Strlen   int           `default:"200" help:"Maximum bytes of a string"`
 	Elements int           `default:"200" help:"Maximum elements of p@n if n is known only at the hit; maximum elements of an array to print"`
-	Stack    string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves always do; fp[:FRAMES]: $ubt at places in the kernel follows frame pointers, which is faster, and wrong for code without them"`
+	Stack    string        `default:"walk" placeholder:"FORM" help:"Stacks of $bt: walk[:FRAMES] follows them at the hit (64 frames), copy[:BYTES] copies the stack and follows it later (8192 bytes), as places that only the kernel serves do in processes whose code it has no tables of; fp[:FRAMES]: $ubt at places in the kernel follows frame pointers, which is faster, and wrong for code without them"`
 	Buffer   string        `default:"4M" help:"Ring buffer of each CPU (k, M, G)"`
 	Pending  bool          `help:"Accept a place that is not found yet; it may be in a library loaded later"`
 	Debug    []string      `name:"debug-dir" sep:"none" help:"Directories of separate debug files (default /usr/lib/debug)"`

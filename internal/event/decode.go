@@ -220,6 +220,9 @@ func (e *Event) Value(i int) Value {
 }
 
 func (e *Event) valueOf(f *Field) Value {
+	if f.Copied != nil && len(e.Raw) == e.Schema.RecordSize {
+		f = f.Copied
+	}
 	v := Value{Field: f, Status: f.Static, event: e}
 	if f.Static != OK || f.Kind == Header {
 		return v

@@ -85,6 +85,9 @@ type Field struct {
 	Texts []MemberText
 	// Grid, of a Counted value, says how its elements lie.
 	Grid *Grid
+	// Copied, of UserFrames, is the field in records of RecordSize, which have a copy of the stack (kind Stack): those of
+	// ShortSize have the frames.
+	Copied *Field
 	// Text, of SData, describes how the kernel prints a record; nil if not known.
 	Text *KernelText
 }

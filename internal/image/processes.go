@@ -168,6 +168,42 @@ func (p *Processes) Unwind(pid int, regs, stack []byte) []debuginfo.Frame {
 	return in.walks().named(pcs, end, in)
 }
 
+// Walked is Image.Walked for a process.
+func (p *Processes) Walked(pid int, pcs []uint64, end unwind.End) []debuginfo.Frame {
+	in := inProcess{p, pid}
+	if n := len(pcs); n > 1 && end == unwind.Unknown && p.at(pid, pcs[n-1]-1) == nil {
+		if o := p.of(pid); o != nil && !o.part {
+			pcs, end = pcs[:n-1], unwind.Damaged // the word is not a return address
+		}
+	}
+	return in.walks().named(pcs, end, in)
+}
+
+// Code is the code that a process has now, as far as there are tables of it.
+func (p *Processes) Code(pid int) (list []unwind.Module) {
+	o := p.look(pid)
+	if o == nil || o.part {
+		return nil
+	}
+	o.read = time.Time{} // as Watch does
+	for _, m := range o.mods {
+		if m.Open() != nil {
+			continue
+		}
+		for i := range m.Maps {
+			x := &m.Maps[i]
+			vaddr, ok := m.Vaddr(x.Start)
+			if x.Prot&unix.PROT_EXEC == 0 || !ok || x.Start-vaddr != m.bias {
+				continue
+			}
+			if table := m.info.UnwindTable(); table != nil {
+				list = append(list, unwind.Module{Lo: x.Start, Hi: x.End, Bias: m.bias, Table: table})
+			}
+		}
+	}
+	return list
+}
+
 // inProcess looks up addresses of a process.
 type inProcess struct {
 	*Processes

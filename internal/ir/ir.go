@@ -236,6 +236,7 @@ const (
 	EnvJiffies         // ticks of the kernel's timer
 	EnvFollowed        // 1 if the process is followed: the traced one, or a descendant of it
 	EnvSite            // number of the site
+	EnvTables          // 1 if there are unwind tables of the process's present code, so that Walk can follow its stack
 	NumEnv
 )
 

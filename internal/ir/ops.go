@@ -321,5 +321,5 @@ func (p *Program) Slot(i *Instr) int64 {
 var envNames = [NumEnv]string{
 	EnvContext: "context", EnvCPU: "cpu", EnvTask: "task", EnvPidTgid: "pid_tgid",
 	EnvUidGid: "uid_gid", EnvCgroup: "cgroup", EnvTime: "time", EnvJiffies: "jiffies", EnvFollowed: "followed",
-	EnvSite: "site",
+	EnvSite: "site", EnvTables: "tables",
 }

@@ -33,7 +33,7 @@ func (r *Recorder) intern(s *event.Schema, f *event.Field, rec []byte) uint32 {
 	if v.Status != event.OK {
 		return 0
 	}
-	k := append(r.stacks.key[:0], byte(f.Kind), v.End)
+	k := append(r.stacks.key[:0], byte(v.Field.Kind), v.End)
 	if v.Truncated {
 		k = append(k, 1)
 	}

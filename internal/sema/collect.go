@@ -27,6 +27,7 @@ const (
 	asRegs
 	asStack
 	asWalk
+	asTables
 	asUserStack
 	asDynamic // x is a dynamic array of the record
 	asFrames
@@ -253,6 +254,8 @@ func (p *plan) bytes(in *Input) int64 {
 		n += regsSize + 8 + int64(in.StackLimit)
 	case asWalk:
 		n += countedHeader + 8*int64(in.StackFrames)
+	case asTables:
+		n += countedHeader + 8*int64(in.StackFrames) + regsSize + 8 + int64(in.StackLimit)
 	}
 	return n
 }

@@ -67,7 +67,10 @@ func (co *collector) stackItem(it lang.Collect) []*plan {
 	if co.walks() {
 		return special(it, event.UserFrames, asWalk)
 	}
-	if co.in.Kernel.User {
+	switch {
+	case co.in.Kernel.User && co.follows():
+		return special(it, event.UserFrames, asTables)
+	case co.in.Kernel.User:
 		return special(it, event.Stack, asStack) // unwound by the reader
 	}
 	return special(it, event.KernelFrames, asFrames)
@@ -78,11 +81,19 @@ func (co *collector) walks() bool {
 	return co.in.Kernel.User && co.in.Kernel.Walk && co.in.StackFrames > 0 && co.in.StackFrames <= maxWalked
 }
 
+// follows reports whether a program of the kernel follows the stack of a process that has tables.
+func (co *collector) follows() bool {
+	return co.in.Kernel.Tables && co.in.StackFrames > 0 && co.in.StackFrames <= maxWalked
+}
+
 func (co *collector) userStackItem(it lang.Collect) []*plan {
 	if co.in.Kernel.User {
 		return co.stackItem(it)
 	}
 	if r := co.in.Kernel.UserRegs; r != nil && !co.in.FramePointers && r() != nil {
+		if co.follows() {
+			return special(it, event.UserFrames, asTables)
+		}
 		return special(it, event.Stack, asUserStack) // unwound by the reader
 	}
 	return special(it, event.UserFrames, asFrames)

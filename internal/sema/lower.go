@@ -112,6 +112,22 @@ func (l *lowerer) reserve(plans []*plan) {
 	emit := func(form int64) {
 		l.b.Emit(ir.Instr{Op: ir.Reserve, Imm: form, Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock})
 	}
+	if slices.ContainsFunc(plans, func(p *plan) bool { return p.mode == asTables }) {
+		long, short, fields := l.b.NewBlock("no tables of the process"), l.b.NewBlock("tables of the process"), l.b.NewBlock("fields")
+		stack := programStack{l}
+		l.walked = stack.room()
+		l.b.Branch(l.env(ir.EnvTables), short, long)
+		l.b.Start(long)
+		emit(longRecord)
+		stack.copy(l.walked.copied)
+		l.b.Jump(fields)
+		l.b.Start(short)
+		emit(shortRecord)
+		stack.follow(l.walked.value)
+		l.b.Jump(fields)
+		l.b.Start(fields)
+		return
+	}
 	if l.in.Kernel != nil || !slices.ContainsFunc(plans, func(p *plan) bool { return p.mode == asWalk }) {
 		emit(longRecord)
 		return

@@ -55,6 +55,8 @@ func (l *lowerer) field(p *plan) {
 		if l.in.Kernel != nil {
 			fs = l.takeWalk()
 		}
+	case asTables:
+		fs = l.walked
 	case asDynamic:
 		fs = l.takeDynamic(p.x.(*dynamic), p.limit)
 	case asFrames:
@@ -186,35 +188,20 @@ func (l *lowerer) takeRegs(id slotID) {
 func (l *lowerer) takeStack() fieldSlots {
 	n := int64(l.in.StackLimit)
 	fs := l.newSlot(regsSize+countedHeader+n, 8)
-	l.takeRegs(fs.value)
-	l.copy(ir.CopyMax, l.reg(int64(processor.SP)), ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
+	l.copyStack(fs.value)
 	return fs
+}
+
+func (l *lowerer) copyStack(to slotID) {
+	l.takeRegs(to)
+	l.copy(ir.CopyMax, l.reg(int64(processor.SP)), ir.None, to.imm(regsSize), int64(l.in.StackLimit), ir.NoBlock)
 }
 
 // takeUserStack takes the registers with which the thread entered the kernel, and its program's stack. All registers of a thread
 // without a program are 0, and nothing is copied.
 func (l *lowerer) takeUserStack() fieldSlots {
-	at, n := l.in.Kernel.UserRegs(), int64(l.in.StackLimit)
-	fs := l.newSlot(regsSize+countedHeader+n, 8)
-	task := l.env(ir.EnvTask)
-	regs := l.b.Load(8, false, task, at.Stack, ir.NoBlock)
-	const kernelThread = 21 // PF_KTHREAD
-	thread := l.b.Bin(ir.And, 8, l.b.Bin(ir.Shr, 8, l.b.Load(4, false, task, at.Flags, ir.NoBlock), l.b.Const(kernelThread)), l.b.Const(1))
-	program := l.b.Bin(ir.Sub, 8, thread, l.b.Const(1)) // all bits, or none
-	sp := ir.None
-	for i, r := range processor.Dump {
-		off, ok := processor.PtRegs(r)
-		if !ok {
-			l.put(l.b.Const(0), 8, fs.value.imm(int64(i)*8))
-			continue
-		}
-		v := l.b.Bin(ir.And, 8, l.b.Load(8, false, regs, at.Distance+int64(off), ir.NoBlock), program)
-		l.put(v, 8, fs.value.imm(int64(i)*8))
-		if r == processor.SP {
-			sp = v
-		}
-	}
-	l.copy(ir.CopyMax, sp, ir.None, fs.value.imm(regsSize), n, ir.NoBlock)
+	fs := l.newSlot(regsSize+countedHeader+int64(l.in.StackLimit), 8)
+	programStack{l}.copyEntered(fs.value)
 	return fs
 }
 

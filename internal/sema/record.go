@@ -48,6 +48,8 @@ type fieldSlots struct {
 	size          int64
 	str, strState slotID
 	strSize       int64
+	copied        slotID // of the copy of a stack that is not followed at the hit
+	copiedSize    int64
 	addr          slotID // of the value's address, where its text needs it
 	grid          slotID // of the extents of an array
 }
@@ -114,6 +116,11 @@ func (r *record) describe(p *plan) event.Field {
 		return f
 	}
 	f.Offset, f.Size = r.offset(s.value)+int(s.skip), int(s.size)
+	if s.copied != 0 {
+		c := f
+		c.Kind, c.Offset, c.Size = event.Stack, r.offset(s.copied), int(s.copiedSize)
+		f.Copied = &c
+	}
 	if s.addr != 0 {
 		f.AddrOffset = r.offset(s.addr)
 	}

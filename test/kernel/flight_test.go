@@ -21,6 +21,7 @@ var flights = []struct {
 }{
 	{"syscall", []string{"syscall:getpriority", "-c", "who"}, map[string]string{"syscall:getpriority": "who"}},
 	{"tracepoint", []string{"tracepoint:syscalls:sys_enter_getpriority", "-c", "who"}, map[string]string{"tracepoint:syscalls:sys_enter_getpriority": "who"}},
+	{"raw tracepoint", []string{"rawtracepoint:sys_enter if (id == 140)", "-c", "regs->si"}, map[string]string{"rawtracepoint:sys_enter": "regs->si"}},
 	{"mixed", []string{"step", "-c", "i", "syscall:getpriority", "-c", "who"}, map[string]string{"step": "i", "syscall:getpriority": "who"}},
 	{"uprobe", []string{"--engine", "kernel", "step", "-c", "i", "syscall:getpriority", "-c", "who"}, map[string]string{"step": "i", "syscall:getpriority": "who"}},
 }
@@ -69,7 +70,7 @@ func TestFlight(t *testing.T) {
 				t.Errorf("%d events, %d of the places, or they are not in order", len(all), n)
 			}
 			hits := uint64(total * len(c.field))
-			if sums.Hits != hits || sums.Recorded+sums.Replaced+sums.Lost != hits || sums.Recorded != uint64(n) || sums.Replaced == 0 || sums.Torn != 0 {
+			if sums.Hits-sums.False != hits || sums.Recorded+sums.Replaced+sums.Lost != hits || sums.Recorded != uint64(n) || sums.Replaced == 0 || sums.Torn != 0 {
 				t.Errorf("%d hits, %d events: %+v\n%s", hits, n, sums, j.Errs.String())
 			}
 		})

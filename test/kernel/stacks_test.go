@@ -1,13 +1,17 @@
 package kernel
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // functions lists the functions of a stack, innermost first; "?" has no name.
@@ -128,32 +132,115 @@ func TestUserStacks(t *testing.T) {
 			if len(want) < 15 {
 				t.Fatalf("GDB has %d stacks:\n%s", len(want), out)
 			}
+			stacksOf := func(tr *trace) (list []string) {
+				for _, e := range tr.events() {
+					list = append(list, strings.Join(upTo(calls(e, "$ubt"), "main"), " "))
+				}
+				return list
+			}
 			for _, place := range places {
 				cond := " if (fd == 2)"
 				if strings.HasPrefix(place, "raw") {
 					cond = " if (id == 1 && regs->di == 2)"
 				}
-				tr := run(t, place+cond, "-c", "$ubt", "-n", fmt.Sprint(len(want)), "--", bin)
-				var got []string
-				for _, e := range tr.events() {
-					got = append(got, strings.Join(upTo(calls(e, "$ubt"), "main"), " "))
+				limit := []string{"-c", "$ubt", "-n", fmt.Sprint(len(want))}
+				compareStacks(t, place, stacksOf(run(t, append(append([]string{place + cond}, limit...), "--", bin)...)), want)
+				// Of a process that runs already all stacks are followed at the hit.
+				cmd := exec.Command(bin, "wait")
+				in, err := cmd.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
 				}
-				differ := 0
-				for i := range min(len(want), len(got)) {
-					if !sameStack(got[i], want[i]) {
-						if differ++; differ < 4 {
-							t.Errorf("%s, stack %d: %s\nGDB: %s", place, i, got[i], want[i])
-						}
-					}
+				p := startCmd(t, cmd)
+				tr := begin(t, append(append([]string{place + cond}, limit...), "-p", fmt.Sprint(p.Pid()))...)
+				tr.armed()
+				fmt.Fprintln(in)
+				tr.wait()
+				compareStacks(t, place+" -p", stacksOf(tr), want)
+				if followed, copied := followedStacks(tr); followed != len(want) || copied != 0 {
+					t.Errorf("%s: %d stacks were followed at the hit, %d copied", place, followed, copied)
 				}
-				if len(got) != len(want) {
-					t.Errorf("%s: %d stacks, GDB has %d\n%s", place, len(got), len(want), tr.Errs.String())
-				}
-				t.Logf("%s: %d stacks, %d differ", place, len(got), differ)
+				in.Close()
 			}
 			places = places[:1]
 		})
 	}
+}
+
+// compareStacks compares lists of stacks, each the names of its functions.
+func compareStacks(t *testing.T, what string, got, want []string) {
+	t.Helper()
+	differ := 0
+	for i := range min(len(want), len(got)) {
+		if !sameStack(got[i], want[i]) {
+			if differ++; differ < 4 {
+				t.Errorf("%s, stack %d: %s\nGDB: %s", what, i, got[i], want[i])
+			}
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %d stacks, GDB has %d", what, len(got), len(want))
+	}
+	t.Logf("%s: %d stacks, %d differ", what, len(got), differ)
+}
+
+// followedStacks is how many stacks were followed at the hit, and how many were copied.
+func followedStacks(tr *trace) (followed, copied int) {
+	if m := regexp.MustCompile(`(\d+) followed at the hit, (\d+) copied`).FindStringSubmatch(tr.Errs.String()); m != nil {
+		followed, _ = strconv.Atoi(m[1])
+		copied, _ = strconv.Atoi(m[2])
+	}
+	return followed, copied
+}
+
+// TestStacksOfUnloaded: after a library was unloaded, and another one of equal size loaded, mostly to the same address, no stack is followed by
+// the old tables.
+func TestStacksOfUnloaded(t *testing.T) {
+	bin := compile(t, "gcc", "swapped.c", "-g", "-O2", "-fomit-frame-pointer", "-ldl")
+	args := []string{bin}
+	for _, room := range []string{"256", "1024"} {
+		args = append(args, compile(t, "gcc", "swapped.c", "-g", "-O2", "-fomit-frame-pointer", "-shared", "-fPIC", "-DROOM="+room))
+	}
+	for _, all := range []bool{false, true} {
+		p := start(t, args...)
+		scope := []string{"-p", fmt.Sprint(p.Pid())}
+		if all {
+			scope = []string{"--all"}
+		}
+		const turns = 12
+		tr := begin(t, append([]string{"tracepoint:syscalls:sys_enter_getpriority if (pid == " + fmt.Sprint(p.Pid()) + ")", "-c", "$ubt, who", "-n", fmt.Sprint(100 * turns)}, scope...)...)
+		tr.armed()
+		for turn := range turns {
+			for half := range 2 {
+				fmt.Fprintln(p.In)
+				tr.await(100*turn + 50*(half+1)) // frames are named by the mappings when they are shown
+			}
+			fmt.Fprintln(p.In)
+		}
+		wrong, libs := 0, map[string]int{}
+		for _, e := range tr.wait().events() {
+			libs[fmt.Sprint(e.Values["who"])]++
+			if got := calls(e, "$ubt"); strings.Join(upTo(got, "main"), " ") != "syscall inner outer main" {
+				if wrong++; wrong < 4 {
+					t.Errorf("%v: %v", scope, e.Values)
+				}
+			}
+		}
+		followed, copied := followedStacks(tr)
+		t.Logf("%v: %d stacks are wrong, libraries %v; %d were followed at the hit, %d copied", scope, wrong, libs, followed, copied)
+		if len(libs) != 2 || followed < 100 || followed+copied != 100*turns {
+			t.Errorf("%v: libraries %v, %d stacks were followed at the hit, %d copied\n%s", scope, libs, followed, copied, tr.Errs.String())
+		}
+	}
+}
+
+// await waits until a number of events is in the file.
+func (tr *trace) await(n int) {
+	tr.T.Helper()
+	testkit.Eventually(tr.T, fmt.Sprintf("%d events", n), func() bool {
+		b, _ := os.ReadFile(tr.file)
+		return bytes.Count(b, []byte{'\n'}) >= n
+	})
 }
 
 // sameStack compares functions: the C library's have several names.

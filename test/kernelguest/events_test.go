@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/vmtest"
 )
 
 // System calls by their events and by their functions, in one session with a place in the program itself:
@@ -180,13 +182,17 @@ func TestGuest_Timers(t *testing.T) {
 
 // TestGuest_UserStacks: the stack of a program at a system call goes to its main by call frame information.
 func TestGuest_UserStacks(t *testing.T) {
-	o := trace(t, "rawtracepoint:sys_enter if (id == "+processor.pread+")", "-c", "$ubt", "--", calls, "reads")
+	o := trace(t, "rawtracepoint:sys_enter if (id == "+processor.pread+")", "-v", "-c", "$ubt", "--", calls, "reads")
 	whole := 0
 	for i := range o.hits {
 		text := fmt.Sprint(o.hits[i].Values["$ubt"])
 		if strings.Contains(text, "function:reads") && strings.Contains(text, "function:main") {
 			whole++
 		}
+	}
+	// The program has all of its code from the start.
+	if followed := fmt.Sprintf(" %d followed at the hit, 0 copied", len(o.hits)); vmtest.Arch == "amd64" && !strings.Contains(o.stderr, followed) {
+		t.Errorf("no %q in %s", followed, o.stderr)
 	}
 	if whole < 14 {
 		t.Errorf("%d of %d stacks of pread go to main: %+v", whole, len(o.hits), o.hits)

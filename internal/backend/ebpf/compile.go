@@ -131,6 +131,10 @@ func (c *Config) supports(in *ir.Instr) error {
 		return fmt.Errorf("register %s: the kernel's programs cannot read it", ir.WideName(in.Aux))
 	case ir.Walk:
 		return c.walks(in)
+	case ir.Env:
+		if in.Imm == ir.EnvTables {
+			return c.Tables.check()
+		}
 	case ir.Intern:
 		return errors.New("the stack: the kernel's programs give it no number")
 	case ir.StackID:

@@ -110,6 +110,9 @@ type Config struct {
 	// Walk is the address in the process of the area by which stacks are followed (unwind.AreaSize), for ir.Walk; 0: it
 	// has none. The program must run for this process only.
 	Walk uint64
+	// Tables has the tables of processes, for ir.EnvTables and, in place of Walk, for ir.Walk, whose slot then begins with the
+	// pc behind its header. Without a name there are none.
+	Tables Tables
 	// Return is the program's value where the IR has no Result. Programs on perf
 	// events (tracepoint, kprobe) return 1: 0 would keep the hit from others.
 	Return int32

@@ -130,6 +130,8 @@ func (su *surroundings) word(in *ir.Instr) {
 		su.pidTgid()
 	case ir.EnvFollowed:
 		su.followed()
+	case ir.EnvTables:
+		su.haveTables()
 	default:
 		su.call(envHelpers[in.Imm])
 	}

@@ -28,6 +28,7 @@ const (
 	walkCFA    // of the frame: the caller's stack pointer
 	walkRule   // of the frame
 	walkI      // bytes stored
+	walkList   // where the modules are, of the shared area
 	walkCount  // modules
 	walkTurn   // of the inner loops
 	walkRow    // of the table
@@ -37,7 +38,7 @@ const (
 )
 
 // walk is a walk along the program's stack being emitted: unwind.Walk by the area in the process, which is read like all
-// of its memory. Nothing is kept from hit to hit.
+// of its memory, or by the shared area, which programs read by themselves. Nothing is kept from hit to hit.
 type walk struct {
 	*copies
 	in   *ir.Instr
@@ -49,9 +50,14 @@ type walk struct {
 // walks reports why a walk cannot be made.
 func (c *Config) walks(in *ir.Instr) error {
 	switch {
+	case c.Tables.Name != "":
+		if err := c.Tables.check(); err != nil {
+			return err
+		}
 	case c.Walk == 0 || c.Context != Regs:
 		return fmt.Errorf("the stack: there are no tables to follow it at this place; copy it (--stack copy)")
-	case in.Aux > 8*maxWalkFrames:
+	}
+	if in.Aux > 8*maxWalkFrames {
 		return fmt.Errorf("a stack of %d frames: the kernel's programs follow at most %d", in.Aux/8, maxWalkFrames)
 	}
 	return nil
@@ -62,22 +68,18 @@ func (g *gen) lowerWalk(in *ir.Instr) {
 	for e := range w.ends {
 		w.ends[e] = g.newLabel()
 	}
-	pc, _ := g.c.processor().PtRegs(arch.Reg(ir.RegPC))
-	g.arguments(argument{asm.R1, in.A}, argument{asm.R2, in.B}, argument{asm.R3, g.an.context()})
-	w.keep(walkSP, asm.R1)
-	w.keep(walkFP, asm.R2)
-	g.emit(asm.LoadMem(asm.R3, asm.R3, int16(pc), asm.DWord))
-	w.keep(walkPC, asm.R3)
-	g.load(asm.R1, g.an.record())
-	g.emit(asm.Add.Imm(asm.R1, int32(in.Imm+ir.CountedHeader)))
-	g.emit(asm.StoreMem(asm.R1, 0, asm.R3, asm.DWord))
+	w.begin()
 	g.movImm(asm.R1, 8)
 	w.keep(walkI, asm.R1)
 	g.movImm(asm.R1, 0)
 	w.keep(walkModule+unwind.ModuleLo, asm.R1)
 	w.keep(walkModule+unwind.ModuleHi, asm.R1)
-	g.movImm(asm.R3, int64(g.c.Walk+unwind.AreaCount))
-	w.read(walkCount, 8, unwind.Unknown)
+	if w.shared() {
+		w.sharedList()
+	} else {
+		g.movImm(asm.R3, int64(g.c.Walk+unwind.AreaCount))
+		w.read(walkCount, 8, unwind.Unknown)
+	}
 	again := g.here()
 	w.module()
 	w.row()
@@ -85,6 +87,43 @@ func (g *gen) lowerWalk(in *ir.Instr) {
 	w.caller()
 	w.goOn(again, false)
 	w.finish()
+}
+
+// shared reports whether the tables are in the shared area.
+func (w *walk) shared() bool { return w.c.Tables.Name != "" }
+
+// begin keeps the registers, and makes the pc the first frame.
+func (w *walk) begin() {
+	slot := int32(w.in.Imm + ir.CountedHeader)
+	if w.shared() {
+		w.arguments(argument{asm.R1, w.in.A}, argument{asm.R2, w.in.B})
+		w.keep(walkSP, asm.R1)
+		w.keep(walkFP, asm.R2)
+		w.load(asm.R1, w.an.record())
+		w.emit(asm.Add.Imm(asm.R1, slot))
+		w.emit(asm.LoadMem(asm.R3, asm.R1, 0, asm.DWord))
+		w.keep(walkPC, asm.R3)
+		return
+	}
+	pc, _ := w.c.processor().PtRegs(arch.Reg(ir.RegPC))
+	w.arguments(argument{asm.R1, w.in.A}, argument{asm.R2, w.in.B}, argument{asm.R3, w.an.context()})
+	w.keep(walkSP, asm.R1)
+	w.keep(walkFP, asm.R2)
+	w.emit(asm.LoadMem(asm.R3, asm.R3, int16(pc), asm.DWord))
+	w.keep(walkPC, asm.R3)
+	w.load(asm.R1, w.an.record())
+	w.emit(asm.Add.Imm(asm.R1, slot))
+	w.emit(asm.StoreMem(asm.R1, 0, asm.R3, asm.DWord))
+}
+
+// table reads n bytes of the tables at the address in r3, or at the offset in the shared area.
+func (w *walk) table(to, n int16) {
+	if w.shared() {
+		w.pointShared()
+		w.copyShared(to, n)
+		return
+	}
+	w.read(to, int64(n), unwind.Unknown)
 }
 
 // word loads a word of the state, keep stores one.
@@ -130,6 +169,12 @@ func (w *walk) module() {
 	w.bind(found)
 	w.rare(func() {
 		w.bind(find)
+		if w.shared() {
+			w.search()
+			within(w.ends[unwind.Unknown])
+			w.jump(found)
+			return
+		}
 		w.movImm(asm.R1, 0)
 		w.keep(walkTurn, asm.R1)
 		w.bind(again)
@@ -139,7 +184,7 @@ func (w *walk) module() {
 		w.movImm(asm.R3, int64(w.c.Walk+unwind.AreaModules))
 		w.emit(asm.Mul.Imm(asm.R1, unwind.ModuleSize))
 		w.emit(asm.Add.Reg(asm.R3, asm.R1))
-		w.read(walkModule, unwind.ModuleRules+8, unwind.Unknown)
+		w.table(walkModule, unwind.ModuleRules+8)
 		within(next)
 		w.jump(found)
 		w.bind(next)
@@ -160,7 +205,7 @@ func (w *walk) row() {
 	w.word(asm.R3, walkModule+unwind.ModuleFirst)
 	w.emit(asm.Add.Reg(asm.R3, asm.R1))
 	w.emit(asm.Add.Imm(asm.R3, 4)) // that at the start of the next bucket, or one before it
-	w.read(walkBuf, 4, unwind.Unknown)
+	w.table(walkBuf, 4)
 	w.half(asm.R4, walkBuf)
 	w.word(asm.R5, walkRow)
 	w.keep(walkCFA, asm.R5) // the offset, for now
@@ -178,7 +223,7 @@ func (w *walk) row() {
 	w.emit(asm.LSh.Imm(asm.R3, 2))
 	w.word(asm.R1, walkModule+unwind.ModuleStarts)
 	w.emit(asm.Add.Reg(asm.R3, asm.R1))
-	w.read(walkBuf, 4*unwind.RowsAtOnce, unwind.Unknown)
+	w.table(walkBuf, 4*unwind.RowsAtOnce)
 	w.word(asm.R1, walkCFA)
 	w.word(asm.R3, walkRow)
 	w.emit(asm.Sub.Imm(asm.R3, 1))
@@ -202,7 +247,7 @@ func (w *walk) row() {
 	w.emit(asm.LSh.Imm(asm.R3, 2))
 	w.word(asm.R1, walkModule+unwind.ModuleRules)
 	w.emit(asm.Add.Reg(asm.R3, asm.R1))
-	w.read(walkBuf, 4, unwind.Unknown)
+	w.table(walkBuf, 4)
 	w.half(asm.R1, walkBuf)
 	w.keep(walkRule, asm.R1)
 }

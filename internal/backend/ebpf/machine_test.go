@@ -105,6 +105,7 @@ type machine struct {
 	buffers *ebpf.Map
 	mem     []byte // of buffers
 	maps    []*ebpf.Map
+	tabled  *ebpf.Map // sharedName
 	mapsMem [][]byte
 	high    *ebpf.Map
 	highMem []byte
@@ -265,6 +266,8 @@ func (m *machine) tryLoad(typ ebpf.ProgramType, insns asm.Instructions) (*ebpf.P
 		x := m.buffers
 		if at := slices.IndexFunc(testTables(), func(t Table) bool { return t.Name == name }); at >= 0 {
 			x = m.maps[at]
+		} else if name == sharedName {
+			x = m.tabled
 		} else if name != mapName {
 			continue
 		}

@@ -12,8 +12,10 @@ func (an *analysis) direct() bool {
 
 func (an *analysis) needsContext(in *ir.Instr) bool {
 	switch in.Op {
-	case ir.Ctx, ir.CopyFrames, ir.Walk, ir.StackID:
+	case ir.Ctx, ir.CopyFrames, ir.StackID:
 		return true
+	case ir.Walk:
+		return an.c.Tables.Name == ""
 	case ir.Reg:
 		return in.Imm != ir.RegThread
 	case ir.Env:

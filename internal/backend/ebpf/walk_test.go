@@ -4,11 +4,14 @@ import (
 	"encoding/binary"
 	"math/rand"
 	"os"
+	"regexp"
+	"slices"
 	"strconv"
 	"testing"
 	"unsafe"
 
 	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/btf"
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/arch"
@@ -60,8 +63,14 @@ func walkedRows(r *rand.Rand) []unwind.Row {
 	return rows
 }
 
-// walker records at most n frames.
-func walker(n int64) *ir.Program {
+// sharedName is the map of the shared area, sharedSize its size.
+const (
+	sharedName = "shared"
+	sharedSize = 1 << 20
+)
+
+// walker records at most n frames. With shared the slot has the pc, as sema makes it.
+func walker(n int64, shared bool) *ir.Program {
 	b := ir.NewBuilder("walk")
 	none := ir.Instr{Dst: ir.None, A: ir.None, B: ir.None, Fault: ir.NoBlock}
 	emit := func(op ir.Op, imm, aux int64, x, y ir.Value) {
@@ -71,6 +80,11 @@ func walker(n int64) *ir.Program {
 	}
 	sp, fp := b.Reg(7), b.Reg(6)
 	emit(ir.Reserve, ir.RecordHeader+ir.CountedHeader+8*n, 0, ir.None, ir.None)
+	if shared {
+		put := none
+		put.Op, put.W, put.A, put.Imm = ir.Put, 8, b.Reg(ir.RegPC), ir.RecordHeader+ir.CountedHeader
+		b.Emit(put)
+	}
 	emit(ir.Walk, ir.RecordHeader, 8*n, sp, fp)
 	emit(ir.Commit, 0, 0, ir.None, ir.None)
 	b.Exit()
@@ -83,6 +97,10 @@ func TestWalk(t *testing.T) {
 	m := newMachine(t)
 	stack, stackAt := anonymous(t, walkStack)
 	area, areaAt := anonymous(t, 2<<20)
+	var shared []byte
+	m.tabled, shared = mapping(t, sharedSize+TablesSlack)
+	tgid := m.env[ir.EnvPidTgid] >> 32
+	const sharedList, sharedTable = unwind.SharedLists + 128, unwind.SharedLists + 4096
 	const tableAt = (unwind.AreaSize + 0xfff) &^ 0xfff
 	l, size := layout()
 	type form struct {
@@ -90,11 +108,14 @@ func TestWalk(t *testing.T) {
 		prog *ebpf.Program
 	}
 	var forms []form
-	for i, n := range []int64{1, 2, 10, 64, maxWalkFrames} {
-		p := walker(n)
+	for i, n := range []int64{1, 2, 10, 64, maxWalkFrames, 1, 10, 64, maxWalkFrames} {
+		p := walker(n, i > 4)
 		must(t, ir.Check(p))
 		cfg := Config{
 			Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Regs, Space: User, Features: m.full, Walk: areaAt, Sleeps: i%2 == 1,
+		}
+		if i > 4 {
+			cfg.Tables = Tables{Name: sharedName, Size: sharedSize}
 		}
 		insns, err := Compile(p, cfg)
 		must(t, err)
@@ -134,6 +155,22 @@ func TestWalk(t *testing.T) {
 				copy(area[unwind.AreaModules+i*unwind.ModuleSize:], modules[i].Encode(areaAt+tableAt))
 			}
 			binary.LittleEndian.PutUint64(area[unwind.AreaCount:], uint64(len(modules)))
+			clear(shared)
+			copy(shared[sharedTable:], table.Bytes())
+			for i := range uint64(run / 200 % 3) { // before the first one
+				lo := 0x800 - i*0x100
+				modules = append([]unwind.Module{{Lo: lo, Hi: lo + 0x100, Table: unwind.New([]unwind.Row{{PC: lo}, {PC: lo + 0x80}})}}, modules...)
+			}
+			for i := range uint64(run / 200 % 5) { // behind the last one
+				lo := end + (i+1)<<20
+				modules = append(modules, unwind.Module{Lo: lo, Hi: lo + 0x100, Table: unwind.New([]unwind.Row{{PC: lo}, {PC: lo + 0x100}})})
+			}
+			for i := range modules {
+				copy(shared[sharedList+i*unwind.ModuleSize:], modules[i].Encode(sharedTable))
+			}
+			slot := shared[tgid%unwind.Processes*unwind.ProcessSize:]
+			binary.LittleEndian.PutUint32(slot[unwind.ProcessTgid:], uint32(tgid))
+			binary.LittleEndian.PutUint64(slot[unwind.ProcessList:], sharedList<<unwind.ListShift|uint64(len(modules)))
 			for off := 0; off < len(stack); off += 8 {
 				v := rows[0].PC + uint64(r.Intn(int(end-rows[0].PC)+100))
 				switch r.Intn(24) {
@@ -191,4 +228,78 @@ func TestWalk(t *testing.T) {
 			t.Errorf("only %d of %d walks end with %q", ends[end], runs, end)
 		}
 	}
+}
+
+// TestTables: there are tables of the process if its slot is its own, not stale, and has the pages of code that the process has.
+func TestTables(t *testing.T) {
+	m := newMachine(t)
+	var shared []byte
+	m.tabled, shared = mapping(t, sharedSize+TablesSlack)
+	spec, err := btf.LoadKernelSpec()
+	must(t, err)
+	var task, mm *btf.Struct
+	must(t, spec.TypeByName("task_struct", &task))
+	must(t, spec.TypeByName("mm_struct", &mm))
+	l, size := layout()
+	cfg := Config{
+		Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Regs, Space: User, Features: m.full,
+		Tables: Tables{Name: sharedName, Size: sharedSize, MM: offset(t, task, "mm"), Pages: offsetBelow(t, mm, "exec_vm")},
+	}
+	b := ir.NewBuilder("tables")
+	v := b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: ir.EnvTables, A: ir.None, B: ir.None, Fault: ir.NoBlock})
+	b.Emit(ir.Instr{Op: ir.Result, Dst: ir.None, A: v, B: ir.None, Fault: ir.NoBlock})
+	b.Exit()
+	p := b.Finish()
+	must(t, ir.Check(p))
+	insns, err := Compile(p, cfg)
+	must(t, err)
+	prog := m.load(insns)
+	t.Cleanup(func() { prog.Close() })
+	tgid := uint32(m.env[ir.EnvPidTgid] >> 32)
+	slot := shared[tgid%unwind.Processes*unwind.ProcessSize:]
+	pages := codePages(t)
+	for _, x := range []struct {
+		tgid, stale uint32
+		pages       uint64
+		want        uint32
+	}{
+		{tgid, 0, pages, 1}, {tgid, 1, pages, 0}, {tgid, 0, pages + 1, 0}, {tgid, 0, 0, 0}, {tgid + unwind.Processes, 0, pages, 0}, {0, 0, pages, 0}, {tgid, 0, pages, 1},
+	} {
+		binary.LittleEndian.PutUint32(slot[unwind.ProcessTgid:], x.tgid)
+		binary.LittleEndian.PutUint32(slot[unwind.ProcessStale:], x.stale)
+		binary.LittleEndian.PutUint64(slot[unwind.ProcessPages:], x.pages)
+		if got := m.run(prog, make([]byte, 256)); got != x.want {
+			t.Errorf("%+v: %d", x, got)
+		}
+	}
+	if _, err := Compile(p, Config{Name: mapName, Layout: l, Slack: testSlack, MapSize: size, Context: Regs}); err == nil {
+		t.Error("a program without tables is accepted")
+	}
+}
+
+// offsetBelow is that of a member of a struct or of one without a name in it.
+func offsetBelow(t *testing.T, s *btf.Struct, name string) int32 {
+	for _, m := range s.Members {
+		inner, ok := btf.UnderlyingType(m.Type).(*btf.Struct)
+		if m.Name == name || m.Name == "" && ok && slices.ContainsFunc(inner.Members, func(m btf.Member) bool { return m.Name == name }) {
+			if m.Name == name {
+				return int32(m.Offset.Bytes())
+			}
+			return int32(m.Offset.Bytes()) + offset(t, inner, name)
+		}
+	}
+	t.Fatalf("no %s in struct %s", name, s.Name)
+	return 0
+}
+
+// codePages is how many pages of code this process has.
+func codePages(t *testing.T) (pages uint64) {
+	b, err := os.ReadFile("/proc/self/status")
+	must(t, err)
+	for _, m := range regexp.MustCompile(`Vm(?:Exe|Lib):\s*(\d+) kB`).FindAllStringSubmatch(string(b), -1) {
+		kb, err := strconv.ParseUint(m[1], 10, 64)
+		must(t, err)
+		pages += kb * 1024 / uint64(os.Getpagesize())
+	}
+	return pages
 }

@@ -59,6 +59,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kernel.Follow = e.follows() && !kernel.User
 	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	kernel.UserRegs = e.facts.userRegs
+	kernel.Tables = e.k != nil && e.facts.followable() && e.pids.namespace == nil && v.target.Kind != bpf.Iter
 	switch {
 	case v.target.Kind == bpf.Iter: // its hits are jalon's own, and are about other processes
 		kernel.Tgid, kernel.Cgroup, kernel.Follow = 0, 0, false

@@ -78,6 +78,7 @@ type load struct {
 func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x := &Engine{Host: e, run: opt, known: map[*engine.Program]*program{}}
 	x.loader = loader{base: e.base, facts: e.facts, pids: e.pids, run: &x.run}
+	x.loader.walks = walkTables{base: e.base, facts: e.facts, user: e.user}
 	x.attacher = attacher{base: e.base, facts: e.facts, run: &x.run, listeners: listeners{k: e.k, on: map[string]*listener{}}}
 	return x
 }
@@ -203,6 +204,7 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 		}
 	}
 	if e.opt.Tgid != 0 { // while the event exists
+		e.loader.walks.update(e.opt.Tgid)
 		e.user.Watch(e.opt.Tgid)
 	}
 	programs := e.chosen(list)
@@ -359,7 +361,7 @@ func (e *Engine) Close() error {
 			errs = append(errs, l.loaded.Close())
 		}
 	}
-	errs = append(errs, e.loader.follower.close())
+	errs = append(errs, e.loader.follower.close(), e.loader.walks.close())
 	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())
 	}

@@ -42,6 +42,7 @@ type loader struct {
 	// tables are the maps of the session, stacks the tables of stacks in their keys.
 	tables []*table
 	stacks []*stackTable
+	walks  walkTables
 }
 
 // need is what a buffer is made for: the size of the largest record, and how many sites
@@ -132,6 +133,13 @@ func (e *loader) loadOne(l *load) error {
 			return err
 		}
 	}
+	if byTables(p.IR) {
+		if err := e.walks.open(); err != nil {
+			return fmt.Errorf("tables for following stacks: %w", err)
+		}
+		cfg.Tables = e.walks.code
+		buffers = append(buffers, e.walks.buffer)
+	}
 	insns, err := e.code(p, cfg)
 	if err != nil {
 		return err
@@ -179,6 +187,16 @@ func (e *loader) config(p *program) ebpf.Config {
 		Atomic: kind == bpf.Uprobe || kind == bpf.Uretprobe,
 		Sleeps: (kind == bpf.Uprobe || kind == bpf.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(p.IR),
 	}
+}
+
+// byTables reports whether a program follows the stacks of processes that have tables.
+func byTables(p *ir.Program) bool {
+	for in := range p.Instrs() {
+		if in.Op == ir.Env && in.Imm == ir.EnvTables {
+			return true
+		}
+	}
+	return false
 }
 
 func walks(p *ir.Program) bool {

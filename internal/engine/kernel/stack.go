@@ -10,11 +10,22 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // Unwind gives the frames of a stack that was recorded: return addresses that the kernel
 // has found, or a copy of a program's stack, which is unwound as in the in-process engine.
 func (e *Engine) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
+	if v.Field.Copied != nil { // followed by tables
+		if pcs := v.Frames(); len(pcs) > 0 {
+			e.learn(ev, pcs[0])
+			e.loader.walks.followed++
+			if unwind.End(v.End) == unwind.Unknown {
+				e.loader.walks.update(ev.Pid)
+			}
+			return e.user.Walked(ev.Pid, pcs, unwind.End(v.End))
+		}
+	}
 	if v.Field.Kind != event.Stack {
 		return e.frames(ev, v.Frames())
 	}
@@ -23,6 +34,10 @@ func (e *Engine) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 		return nil // a thread of the kernel
 	}
 	e.learn(ev, pc)
+	if p := e.site(ev); p != nil && byTables(p.IR) { // its next stacks are followed at the hit
+		e.loader.walks.copied++
+		e.loader.walks.update(ev.Pid)
+	}
 	return e.user.Unwind(ev.Pid, v.Data, v.Stack)
 }
 

@@ -29,7 +29,7 @@ func (s *State) surroundings(r *rand.Rand, opt Options) {
 	for page := 0; page < HighSize; page += PageSize {
 		s.fill(r, s.High[page:page+PageSize])
 	}
-	for n := range s.Env {
+	for n := range s.Env[:ir.EnvTables] { // there are no tables of the process
 		s.Env[n] = uint64(r.Int63())
 	}
 	s.Env[ir.EnvContext] = contextAt

@@ -1,4 +1,4 @@
-// System calls at different depths of a stack. At the end it waits for its input to end.
+// System calls at different depths of a stack. At the end it waits for its input to end; with an argument it waits for a byte of it before.
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -33,11 +33,13 @@ static int compare(const void *a, const void *b)
 
 static void on_signal(int s) { leaf(s); }
 
-int main(void)
+int main(int argc, char **argv)
 {
 	int list[4] = {4, 1, 3, 2};
 	struct sigaction sa = {.sa_handler = on_signal};
 	sigaction(SIGUSR1, &sa, 0);
+	if (argc > 1)
+		getchar();
 	for (int n = 0; n < 12; n++)
 		recursive(n);
 	qsort(list, 4, sizeof *list, compare); // through a library

@@ -1,0 +1,22 @@
+package unwind
+
+// The shared area has the tables of many processes, in memory that programs of the kernel read and the tracer writes. It begins
+// with Processes slots of ProcessSize bytes; a process has that of the lowest bits of its number, or none if another process has it:
+//
+//	ProcessTgid   u32: the process; 0: none
+//	ProcessStale  u32: not 0: its code may have changed since the list was made
+//	ProcessPages  how many pages of code the process had then (mm_struct.exec_vm); 0: the list is being made
+//	ProcessList   offset of the list << ListShift | modules in the list
+//
+// Behind them are lists of modules, as in an area of a process but with offsets into the shared area in place of addresses, and the
+// tables, each once. What a walk can have found does not change: a list of a process is replaced by another one.
+const (
+	Processes    = 4096
+	ProcessSize  = 32
+	ProcessTgid  = 0
+	ProcessStale = 4
+	ProcessPages = 8
+	ProcessList  = 16
+	ListShift    = 16
+	SharedLists  = Processes * ProcessSize
+)
