@@ -44,6 +44,7 @@ type End struct {
 type piece struct {
 	text []byte
 	ends []End
+	lost int // lines that are left out, and about which this text is
 }
 
 // New returns a Writer to w, which it does not close.
@@ -70,7 +71,7 @@ func (w *Writer) WriteEvents(text []byte, ends []End) error {
 	if len(text) == 0 {
 		return nil
 	}
-	w.pieces = append(w.pieces, piece{append([]byte(nil), text...), append([]End(nil), ends...)})
+	w.pieces = append(w.pieces, piece{text: append([]byte(nil), text...), ends: append([]End(nil), ends...)})
 	w.size += len(text)
 	if !w.writing {
 		w.writing = true
@@ -213,58 +214,6 @@ func (w *Writer) giveUp() {
 		defer w.mu.Unlock()
 		return !w.writing
 	}, func() bool { return time.Now().After(end) })
-}
-
-// Patience is how long a Prompt waits for its reader.
-const Patience = 200 * time.Millisecond
-
-// Prompt writes text, such as messages, before Write returns. If the reader does not read, it waits for
-// Patience only. Then it gives text to a Writer until that is full, and drops the rest. Any goroutine may
-// use it.
-type Prompt struct {
-	mu    sync.Mutex
-	w     *Writer
-	stuck uint64 // bytes written when the reader was found not to read; 0 and !late: it reads
-	late  bool
-}
-
-// NewPrompt returns a Prompt to w.
-func NewPrompt(w io.Writer) *Prompt { return &Prompt{w: New(w)} }
-
-// Write implements io.Writer.
-func (p *Prompt) Write(text []byte) (int, error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.w.Full() {
-		return len(text), nil
-	}
-	if n, err := p.w.Write(text); err != nil {
-		return n, err
-	}
-	if p.late && p.w.progress() == p.stuck {
-		return len(text), nil
-	}
-	p.flush(Patience)
-	return len(text), p.w.Err()
-}
-
-// Flush waits until everything is written, at most for the given time.
-func (p *Prompt) Flush(patience time.Duration) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.flush(patience)
-}
-
-func (p *Prompt) flush(patience time.Duration) {
-	end := time.Now().Add(patience)
-	p.late = !p.w.await(p.w.Empty, func() bool { return time.Now().After(end) })
-	p.stuck = p.w.progress()
-}
-
-func (w *Writer) progress() uint64 {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	return w.written
 }
 
 // Reopen opens a pipe or a terminal again, without blocking. A Write to it can then be ended by a deadline,

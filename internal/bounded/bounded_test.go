@@ -3,6 +3,7 @@ package bounded
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"runtime"
@@ -183,5 +184,40 @@ func TestPrompt(t *testing.T) {
 	}
 	if p.w.size > 2*Limit {
 		t.Errorf("%d bytes wait", p.w.size)
+	}
+}
+
+// TestPromptLeavesOut: a reader that comes late gets the first and the last messages, and the number of those between that were left out.
+func TestPromptLeavesOut(t *testing.T) {
+	r, f := pipe(t)
+	p := NewPrompt(f)
+	const n = 4 * Limit / 100
+	for i := range n {
+		if _, err := fmt.Fprintf(p, "%-99d\n", i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := make(chan string)
+	go func() { b, _ := io.ReadAll(r); got <- string(b) }()
+	for !p.w.Empty() {
+		p.Flush(time.Second)
+	}
+	f.Close()
+	next, counted := 0, 0
+	for line := range strings.Lines(<-got) {
+		if k := 0; strings.HasPrefix(line, "jalon: ") {
+			if _, err := fmt.Sscanf(line, "jalon: %d lines are left out here", &k); err != nil {
+				t.Fatal(err, line)
+			}
+			counted += k
+			next += k
+		} else if line != fmt.Sprintf("%-99d\n", next) {
+			t.Fatalf("%q, want %d", line, next)
+		} else {
+			next++
+		}
+	}
+	if next != n || counted == 0 || counted > n-Limit/2/100 {
+		t.Errorf("%d of %d lines, %d left out", next, n, counted)
 	}
 }
