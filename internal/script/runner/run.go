@@ -21,6 +21,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/interp"
@@ -224,7 +225,7 @@ func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, err
 			bad = bad.Add(d)
 			continue
 		}
-		tp.Number, tp.Optional = i+1, s.program.Config.Word("missing_probes") != "error"
+		tp.Number, tp.Optional = i+1, s.program.Config.Word("missing_probes") != "error" || spare(site)
 		s.maps.actions(tp, site)
 		s.sites[tp] = site
 		if site.Point.Provider.User {
@@ -235,6 +236,12 @@ func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, err
 	}
 	slices.Reverse(user) // the kernel runs the uprobe of an address first that was attached last
 	return append(tps, user...), bad.Err()
+}
+
+// spare reports whether a place is a pattern that may match nothing: one of a probe that also has a place without pattern.
+func spare(site *plan.Site) bool {
+	pattern := func(pl *script.Place) bool { return strings.Contains(pl.Point.Text, "*") }
+	return pattern(site.Point) && slices.ContainsFunc(site.Probe.Places, func(pl *script.Place) bool { return !pattern(pl) })
 }
 
 // run executes the script's probes in their order:

@@ -178,6 +178,42 @@ func TestPasses(t *testing.T) {
 	}
 }
 
+// TestSparePattern: a pattern may match nothing if its probe has another place.
+func TestSparePattern(t *testing.T) {
+	path := build(t)
+	for _, c := range []struct{ points, want string }{
+		{"uprobe:PROG:handle, uprobe:PROG:nothing_*", "xx"},
+		{"uprobe:PROG:nothing_*, uprobe:PROG:handle", "xx"},
+		{"uprobe:PROG:handl*, uprobe:PROG:handle.part.*", "error"},
+		{"uprobe:PROG:nothing_*", "error"},
+		{"uprobe:PROG:handle, uprobe:PROG:nothing", "error"},
+	} {
+		for _, uprobes := range []bool{false, true} {
+			if uprobes && os.Getuid() != 0 {
+				t.Skip("the kernel's uprobes need root")
+			}
+			s, err := script.Parse("t", strings.ReplaceAll(c.points, "PROG", path)+` { printf("x"); }`)
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := check.Check(s, check.Options{Source: source.Open(), Process: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out, warnings bytes.Buffer
+			opt := Options{Argv: []string{path, "2"}, Uprobes: uprobes, Warn: func(string) {}, IO: session.IO{Out: os.Stderr, Err: os.Stderr}}
+			opt.Options = interp.Options{Out: &out, Err: &warnings, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
+			got := "error"
+			if _, err = Run(t.Context(), p, opt); err == nil {
+				got = out.String()
+			}
+			if got != c.want {
+				t.Errorf("%s, uprobes %t: %q, %v; want %q", c.points, uprobes, got, err, c.want)
+			}
+		}
+	}
+}
+
 // TestSiteMaps: maps that sites update have what they have if jalon updates them. The same scripts run at once with an
 // added statement, which makes jalon execute their probes; and by the kernel.
 func TestSiteMaps(t *testing.T) {
