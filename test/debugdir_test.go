@@ -30,7 +30,7 @@ func TestNamedAgain(t *testing.T) {
 	tool(t, "objcopy", "--only-keep-debug", whole, file)
 	tool(t, "objcopy", "--only-keep-debug", compile(t, "gcc", "named.c", "-g", "-O1", "-Wl,--build-id=0x99"), filepath.Join(other, "prog.debug"))
 
-	place := fmt.Sprintf(":%#x", addressOf(t, whole, "inner"))
+	place := fmt.Sprintf(":%#x", symbolIn(t, whole, "inner"))
 	stacks := func(prog string, flags ...string) string {
 		t.Helper()
 		run := filepath.Join(t.TempDir(), "run")
@@ -83,27 +83,6 @@ func tool(t *testing.T, name string, args ...string) {
 	if out, err := exec.Command(name, args...).CombinedOutput(); err != nil {
 		t.Fatalf("%s %q: %v\n%s", name, args, err, out)
 	}
-}
-
-// addressOf is the address of a symbol in a file.
-func addressOf(t *testing.T, file, name string) uint64 {
-	t.Helper()
-	f, err := elf.Open(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	list, err := f.Symbols()
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, s := range list {
-		if s.Name == name {
-			return s.Value
-		}
-	}
-	t.Fatalf("%s has no %s", file, name)
-	return 0
 }
 
 func buildID(t *testing.T, file string) string {
