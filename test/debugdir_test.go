@@ -17,7 +17,7 @@ import (
 // TestNamedAgain: stacks of a program without symbols are named when they are read, by the debug file of its build: from a directory, or
 // from a server of DEBUGINFOD_URLS. They are those of the program with debug information; a file of another build is not used.
 func TestNamedAgain(t *testing.T) {
-	whole := compile(t, "gcc", "named.c", "-g", "-O2", "-Wl,--build-id=0x0123456789abcdef00112233")
+	whole := compile(t, "gcc", "strippedstack.c", "-g", "-O2", "-Wl,--build-id=0x0123456789abcdef00112233")
 	dir := t.TempDir()
 	stripped, debug, other := filepath.Join(dir, "prog"), filepath.Join(dir, "debug"), filepath.Join(dir, "other")
 	tool(t, "objcopy", "--strip-all", whole, stripped)
@@ -28,7 +28,7 @@ func TestNamedAgain(t *testing.T) {
 	}
 	file := filepath.Join(debug, "prog.debug")
 	tool(t, "objcopy", "--only-keep-debug", whole, file)
-	tool(t, "objcopy", "--only-keep-debug", compile(t, "gcc", "named.c", "-g", "-O1", "-Wl,--build-id=0x99"), filepath.Join(other, "prog.debug"))
+	tool(t, "objcopy", "--only-keep-debug", compile(t, "gcc", "strippedstack.c", "-g", "-O1", "-Wl,--build-id=0x99"), filepath.Join(other, "prog.debug"))
 
 	place := fmt.Sprintf(":%#x", symbolIn(t, whole, "inner"))
 	stacks := func(prog string, flags ...string) string {
@@ -44,7 +44,7 @@ func TestNamedAgain(t *testing.T) {
 		return framesOf(t, run, flags...)
 	}
 	want := stacks(whole)
-	if strings.Count(want, "inner named.c:9 false, middle named.c:15 true, outer named.c:21 false, main named.c:29 false") != 3 {
+	if strings.Count(want, "inner strippedstack.c:9 false, middle strippedstack.c:15 true, outer strippedstack.c:21 false, main strippedstack.c:29 false") != 3 {
 		t.Fatalf("with debug information: %s", want)
 	}
 	if got := stacks(stripped); strings.Contains(got, "outer") {

@@ -1,32 +1,39 @@
-/* A stack with an inlined function in the middle: innermost first inner, middle (inlined), outer, main. */
+/*
+ * Threads that set their names before their only calls: named THREADS.
+ * With a further argument the first thread waits for the end of its input.
+ */
+#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 
-volatile int sink;
-
-__attribute__((noinline)) void inner(int n)
+__attribute__((noinline)) void work(long id)
 {
-	sink += n;
-	__asm__ volatile("" ::: "memory");
+	__asm__ volatile("" : : "r"(id) : "memory");
 }
 
-static inline __attribute__((always_inline)) void middle(int n)
+static void *run(void *arg)
 {
-	inner(n + 1);
-	sink++;
-}
+	char name[16];
 
-__attribute__((noinline)) void outer(int n)
-{
-	middle(2 * n);
-	sink++;
+	snprintf(name, sizeof(name), "worker%ld", (long)arg);
+	prctl(PR_SET_NAME, name);
+	work((long)arg);
+	return NULL;
 }
 
 int main(int argc, char **argv)
 {
-	int n = argc > 1 ? atoi(argv[1]) : 3;
-	for (int i = 0; i < n; i++)
-		outer(i);
-	printf("%d\n", sink);
+	int n = argc > 1 ? atoi(argv[1]) : 10;
+	pthread_t thread;
+
+	prctl(PR_SET_NAME, "worker0");
+	work(0);
+	if (argc > 2)
+		getchar();
+	for (long i = 1; i < n; i++) {
+		pthread_create(&thread, NULL, run, (void *)i);
+		pthread_join(thread, NULL);
+	}
 	return 0;
 }
