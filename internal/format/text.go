@@ -156,7 +156,7 @@ func (t *Text) blocks(b []byte, ev *event.Event) []byte {
 		case event.Stack, event.KernelFrames, event.UserFrames:
 			for n, f := range frames(t.o.Unwind, &t.o.Printer, ev, &v) {
 				start := len(b)
-				b = endLine(appendFrame(b, n, &f, isFrames(v.Field.Kind) && v.Field.Copied == nil && ev.Schema.Kernel), start)
+				b = endLine(appendFrame(b, n, &f, v.Field.Kind == event.KernelFrames), start)
 				if f.Cut != "" {
 					start := len(b)
 					b = endLine(append(append(append(b, "    (the stack goes on: "...), f.Cut...), ')'), start)
