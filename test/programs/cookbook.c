@@ -50,12 +50,12 @@ static void files(void) {
 	close(fd);
 	open("/nonexistent", O_RDONLY);
 	fd = open("out.tmp", O_CREAT | O_TRUNC | O_WRONLY, 0600);
+	unlink("out.tmp"); /* nothing stays if the program is killed */
 	for (int n = 1; n <= 512; n *= 2)
 		if (write(fd, buf, n) != n)
 			exit(1);
 	fsync(fd);
 	close(fd);
-	unlink("out.tmp");
 }
 
 int main(void) {
