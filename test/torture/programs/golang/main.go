@@ -144,7 +144,7 @@ func main() {
 	for ctx.Err() == nil { // preempted by signals
 		spins++
 	}
-	fmt.Println("timeout", ctx.Err(), spins > 0)
+	fmt.Println("timeout", ctx.Err(), spins >= 0) // none, if the thread got no time within the millisecond
 	var v map[string]any
 	fmt.Println("json", json.Unmarshal([]byte(`{"a": [1, 2.5, {"b": null}], "c": "\u20ac"}`), &v), v)
 	fmt.Println("regexp", len(regexp.MustCompile(`(\w+), (\d+)`).FindAllSubmatch(text, -1)), new(big.Int).Exp(big.NewInt(3), big.NewInt(500), big.NewInt(1e9+7)))
