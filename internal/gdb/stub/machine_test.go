@@ -473,6 +473,16 @@ func TestLeaving(t *testing.T) {
 	c = newTalk(t, Caps{}, 1, nil)
 	c.run([]step{{send: "!", want: "OK"}, {send: "D;64", want: "OK"}, {send: "?", want: "W00"}, {send: "(gone)", want: ""}})
 
+	c = newTalk(t, Caps{}, 1, func(cfg *Config) {
+		cfg.Log = func(text string) {
+			if strings.HasPrefix(text, "Detaching") { // it is killed while GDB lets it go
+				c.f.exit(Stop{Kind: StopKilled, Thread: ThreadID{PID: 100}, Signal: 9})
+			}
+		}
+	})
+	c.run([]step{{send: "?", want: "T05[64]"}, {send: "D;64", want: "OK !close !exit0"}})
+	c.calls("HaltAll")
+
 	c = newTalk(t, Caps{}, 1, nil)
 	c.run([]step{{send: "k", want: "!close !exit0"}})
 	c.calls("Kill 100")

@@ -66,7 +66,10 @@ func (x *processes) detach(p rsp.Detach) rsp.Packet {
 		return x.unattended.detachAndGoOn()
 	}
 	x.log(fmt.Sprintf("Detaching from process %d", pid))
-	x.reporter.collect()
+	if number := uint64(pid); x.forgetEnd(&number) { // it ended just now
+		x.leaveAfter(rsp.OK{})
+		return nil
+	}
 	for _, s := range slices.Clone(x.backlog.pending) { // releaseChild changes the list
 		if s.Thread.PID == pid && ofThread(s) {
 			x.unattended.releaseChild(s)
