@@ -48,9 +48,17 @@ type Location struct {
 	// Elsewhere lists the vaddr ranges of the function where the variable does
 	// have a location, for the diagnostic.
 	Elsewhere []Range
+	// Points, if not nil: the value is a pointer that the program does not have. What it points to may be known.
+	Points *Pointer
 	// Replaceable, if not "", is a symbol: if another file of the process exports it too, this location may be that
 	// of an object or function which the code here does not use, and nothing in the file shows which one it uses.
 	Replaceable string
+}
+
+// Pointer describes a pointer that is no longer there (DW_OP_implicit_pointer): it points to the byte Offset of an object.
+type Pointer struct {
+	To     interface{ Object() *Variable } // nil: it is not known; its Type may be nil
+	Offset int64
 }
 
 // Range is a half-open interval of vaddrs.
@@ -80,8 +88,9 @@ type Piece struct {
 	Reg       int   // DWARF register number (System V psABI figure 3.36: 0 rax, 1 rdx, 2 rcx, 3 rbx, 4 rsi, 5 rdi, 6 rbp, 7 rsp, 8-15, 16 return address, 17-32 xmm0-15)
 	Expr      []Op
 	Bytes     []byte
-	Ctx       int64  // byte offset of an InContext piece
-	Why       string // IsMissing: the reason, "" if the compiler gives none
+	Ctx       int64    // byte offset of an InContext piece
+	Why       string   // IsMissing: the reason, "" if the compiler gives none
+	Points    *Pointer // IsMissing: see Location
 }
 
 // OpCode is an operation of a decoded location expression, a stack machine of

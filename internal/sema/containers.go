@@ -299,6 +299,11 @@ func (c *checker) objectBefore(x *lang.Member) expr {
 	if p := c.heldPointer(e); p != nil && x.Arrow {
 		return c.pointeeRecord(p, x)
 	}
+	if isPointer(e.Type()) && isRecord(elemOf(e.Type())) {
+		if o := c.synthetic(e, 0, x.X.Span()); o != nil {
+			return o
+		}
+	}
 	if isPointer(e.Type()) || x.Arrow && isArray(e.Type()) {
 		e = c.pointeeRecord(c.rvalue(e), x)
 	}

@@ -54,6 +54,9 @@ func (c *checker) star(x *lang.Unary) expr {
 	if p := c.heldPointer(e); p != nil {
 		e = p
 	}
+	if o := c.synthetic(e, 0, x.Span()); o != nil {
+		return c.target(o)
+	}
 	e = c.rvalue(e)
 	if !isPointer(e.Type()) {
 		hint := ""

@@ -182,6 +182,9 @@ func (lk *lookup) target(e expr) expr {
 	if s.Kind != ctype.Reference || s.Elem == nil {
 		return e
 	}
+	if o := lk.synthetic(e, 0, e.Span()); o != nil {
+		return o
+	}
 	lk.need(e)
 	ptr := &load{typed{ctype.PointerTo(s.Elem), e.Span()}, e}
 	return &deref{typed{s.Elem, e.Span()}, ptr}
@@ -314,6 +317,9 @@ func (lk *lookup) objectOf(class *ctype.Type, name string, span lang.Span) expr 
 // objectBehind is the record that e is or points to; nil when it is neither.
 func (lk *lookup) objectBehind(e expr, span lang.Span) expr {
 	if isPointer(e.Type()) && isRecord(elemOf(e.Type())) {
+		if o := lk.synthetic(e, 0, span); o != nil {
+			return o
+		}
 		return lk.pointee(lk.rvalue(e), span)
 	}
 	if isRecord(e.Type()) {

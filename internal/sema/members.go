@@ -65,6 +65,11 @@ func (mb *members) elementOf(x lang.Expr, a, b expr) expr {
 			return e
 		}
 	}
+	if n, ok := constInt(b); ok && isInt(b.Type()) {
+		if o := mb.synthetic(a, n, x.Span()); o != nil {
+			return mb.target(o)
+		}
+	}
 	a, b = mb.rvalue(a), mb.rvalue(b)
 	if !isPointer(a.Type()) || !isInt(b.Type()) {
 		hint := ""

@@ -154,15 +154,49 @@ func (lo *locations) expression(v val, expr []byte, list []loc.Entry) debuginfo.
 		if pieces, why = env.Translate(expr); why == "" {
 			return debuginfo.Location{Pieces: pieces}
 		}
+		if len(pieces) == 1 {
+			return debuginfo.Location{Unavailable: why, Points: pieces[0].Points}
+		}
 	}
-	env.AtEntry, env.Entered = false, nil
+	env.AtEntry, env.Entered, env.Pointer = false, nil, nil
 	return debuginfo.Location{Unavailable: why, Elsewhere: env.Usable(list)}
+}
+
+// pointee is the object of an implicit pointer, as it is at a position.
+type pointee struct {
+	lo *locations
+	d  die
+}
+
+// Object is the variable. Its type is nil for data without a name, such as the text of a literal.
+func (p *pointee) Object() (v *debuginfo.Variable) {
+	defer p.lo.m.guard(nil)()
+	v = &debuginfo.Variable{Loc: debuginfo.Location{Unavailable: "optimised out"}}
+	if p.d.ab.tag == tagVariable || p.d.ab.tag == tagFormalParameter || p.d.ab.tag == tagConstant {
+		return p.lo.variable(p.d)
+	}
+	if at, ok := p.d.attr(atLocation); ok {
+		v.Loc = p.lo.located(at)
+	} else if c, ok := p.d.attr(atConstValue); ok && c.IsBlock() {
+		v.Loc = constant(c, nil)
+	}
+	return v
+}
+
+// pointer describes an implicit pointer to an entry.
+func (lo *locations) pointer(u *unit, entry uint64, offset int64) *debuginfo.Pointer {
+	d, ok := u.d.unitAt(entry).dieAt(entry)
+	if !ok {
+		return nil
+	}
+	return &debuginfo.Pointer{To: &pointee{lo, d}, Offset: offset}
 }
 
 func (lo *locations) env(u *unit) *loc.Env {
 	return &loc.Env{
-		Unit: u, AddrSize: int(u.f.AddrSize), Is64: u.f.Is64, CFA: lo.cfa, FrameBase: lo.frameBase,
+		Unit: u, AddrSize: int(u.f.AddrSize), Is64: u.f.Is64, Version: int(u.f.Version), CFA: lo.cfa, FrameBase: lo.frameBase,
 		AtEntry: lo.atEntry(), Entered: func(e loc.Entered) ([]debuginfo.Op, string) { return lo.atEntryOf(u, e) },
+		Pointer: func(entry uint64, offset int64) *debuginfo.Pointer { return lo.pointer(u, entry, offset) },
 	}
 }
 

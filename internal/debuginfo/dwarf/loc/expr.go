@@ -22,12 +22,15 @@ type Env struct {
 	Unit      Unit           // nil in call frame information
 	AddrSize  int            // bytes of an address
 	Is64      bool           // section offsets have 8 bytes
+	Version   int            // of DWARF; in version 2 references to entries are addresses
 	CFA       []debuginfo.Op // the canonical frame address, nil when unknown
 	FrameBase func() ([]debuginfo.Op, string)
 	AtEntry   bool // pc is the first instruction of the function
 	// Entered is the value that the function was entered with, as a word on top of the stack. nil: it is known at
 	// the entry only.
 	Entered func(Entered) ([]debuginfo.Op, string)
+	// Pointer describes a pointer to the object whose entry is at a section offset. It may be nil.
+	Pointer func(entry uint64, offset int64) *debuginfo.Pointer
 	Object  bool // the expression may use the address of its object (debuginfo.OpObject)
 }
 
@@ -61,6 +64,7 @@ type xlate struct {
 	pieces []debuginfo.Piece
 	why    string
 	lost   string // why the fragment under construction has no value
+	points *debuginfo.Pointer
 
 	at    map[int]int // byte offset -> index in ops
 	marks []mark      // forward branches to resolve
@@ -79,10 +83,14 @@ type baseType struct {
 
 var generic = baseType{}
 
-// Translate decodes expr. why is the reason, in words, why the value is unavailable.
+// Translate decodes expr. why is the reason, in words, why the value is unavailable; there is one piece then if it is a pointer to a
+// known object.
 func (e *Env) Translate(expr []byte) (pieces []debuginfo.Piece, why string) {
 	x := e.run(expr, nil)
 	if x.why != "" {
+		if x.points != nil && x.why == x.lost && len(x.pieces) == 0 {
+			return []debuginfo.Piece{{Kind: debuginfo.IsMissing, Why: x.why, Points: x.points}}, x.why
+		}
 		return nil, x.why
 	}
 	if len(x.pieces) == 0 {
@@ -224,7 +232,11 @@ func (x *xlate) operands(args string) (a operands) {
 		case 'a':
 			v = c.Uint(x.env.AddrSize)
 		case 'o':
-			v = c.Offset(x.env.Is64)
+			if x.env.Version == 2 {
+				v = c.Uint(x.env.AddrSize)
+			} else {
+				v = c.Offset(x.env.Is64)
+			}
 		case 'U':
 			a.b = c.Block(c.ULEB())
 		case 'P':
@@ -414,6 +426,14 @@ func (x *xlate) entered(e Entered) {
 	x.types = append(x.types, generic)
 }
 
+// implicitPointer is a pointer that the program does not have.
+func (x *xlate) implicitPointer(entry uint64, offset int64) {
+	if x.env.Pointer != nil && len(x.ops) == 0 && x.lost == "" {
+		x.points = x.env.Pointer(entry, offset)
+	}
+	x.lose("it is a pointer to an object that has no address here (DW_OP_implicit_pointer)")
+}
+
 // parameterRef is the value of a parameter that the function no longer has.
 func (x *xlate) parameterRef(off uint64) {
 	if x.env.Entered == nil || off == 0 {
@@ -494,7 +514,7 @@ func (x *xlate) piece(n, unit, offset uint64) {
 	p := debuginfo.Piece{BitSize: int64(n * unit), BitOffset: int64(offset)}
 	switch {
 	case x.lost != "":
-		p.Kind, p.Why = debuginfo.IsMissing, x.lost
+		p.Kind, p.Why, p.Points = debuginfo.IsMissing, x.lost, x.points
 	case x.kind == kindRegister:
 		p.Kind, p.Reg = debuginfo.InRegister, x.reg
 	case x.kind == kindBytes:
@@ -510,6 +530,7 @@ func (x *xlate) piece(n, unit, offset uint64) {
 	}
 	x.pieces = append(x.pieces, p)
 	x.ops, x.types, x.kind, x.bytes, x.lost = nil, nil, kindMemory, nil, ""
+	x.points = nil
 	if len(x.pieces) > maxOps {
 		x.fail("its location is too long")
 	}

@@ -91,8 +91,8 @@ func init() {
 	set(0x9d, "bit_piece", "uu", func(x *xlate, a operands) { x.piece(a.n[0], 1, a.n[1]) })
 	set(0x9e, "implicit_value", "U", func(x *xlate, a operands) { x.implicit(a.b) })
 	set(0x9f, "stack_value", "", func(x *xlate, a operands) { x.kind = kindValue })
-	pointer := "it is a pointer to an object that has no address here (DW_OP_implicit_pointer)"
-	set(0xa0, "implicit_pointer", "os", refuse(pointer))
+	pointer := func(x *xlate, a operands) { x.implicitPointer(a.n[0], int64(a.n[1])) }
+	set(0xa0, "implicit_pointer", "os", pointer)
 	addrx := func(x *xlate, a operands) { x.addrx(a.n[0], debuginfo.OpAddr) }
 	constx := func(x *xlate, a operands) { x.addrx(a.n[0], debuginfo.OpConst) }
 	set(0xa1, "addrx", "u", addrx)
@@ -112,7 +112,7 @@ func init() {
 	// The GNU forms of DWARF 5's operations, used with DWARF 4.
 	set(0xe0, "GNU_push_tls_address", "", tls)
 	set(0xf0, "GNU_uninit", "", func(x *xlate, a operands) {})
-	set(0xf2, "GNU_implicit_pointer", "os", refuse(pointer))
+	set(0xf2, "GNU_implicit_pointer", "os", pointer)
 	set(0xf3, "GNU_entry_value", "U", entry)
 	set(0xf4, "GNU_const_type", "uP", constType)
 	set(0xf5, "GNU_regval_type", "uu", regval)
