@@ -222,6 +222,39 @@ func TestGoParts(t *testing.T) {
 	}
 }
 
+// TestGoPaddedParts: structures in registers have their members where they are, with bytes between them; of a string and a slice on the stack
+// whose parts are not all described there is no value, instead of one part in the place of another.
+func TestGoPaddedParts(t *testing.T) {
+	src, err := os.ReadFile("programs/padded.go.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	dir := t.TempDir()
+	prog := filepath.Join(dir, "padded")
+	if err := os.WriteFile(filepath.Join(dir, "padded.go"), src, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	buildOther(t, dir, "go", "build", "-o", prog, "padded.go")
+	compareOther(t, prog, "main.padded", []valueOf{
+		{"p.a", "1 '\\001'; 1 '\\001'"}, {"p.in.b", "3; 3"}, {"p.in.c", `"four"; "four"`}, {"p.in.c.len", "4; 4"}, {"p.d", "5; 5"}, {"p.in.a + 0", "2; 2"},
+		{"f", "{x = 1.5, y = 2.5, b = true}; {x = 1.5, y = 2.5, b = true}"},
+	})
+	compareOther(t, prog, "main.words", []valueOf{{"z", "{a = 6 '\\006', b = 7, c = 8, d = 9}; {a = 6 '\\006', b = 7, c = 8, d = 9}"}})
+	compareOther(t, prog, "main.padded if (p.in.b == 3 && f.b && p.d == 5)", []valueOf{{"p.in.c.len", "4; 4"}})
+	compareOther(t, prog, "main.words if (z.b == 7 && z.c == 8)", []valueOf{{"z.d", "9; 9"}})
+	for _, e := range inOther(t, prog, "main.onStack", "length, ends, whole") {
+		for part, wrong := range map[string]string{"length=": "length=<optimised out>", "ends=": "ends=<optimised out>"} {
+			whole := map[string]string{"length=": `length="length"`, "ends=": "len = 2, cap = 3"}[part]
+			if !strings.Contains(e, wrong) && !strings.Contains(e, whole) {
+				t.Errorf("%s%q", part, e)
+			}
+		}
+		if !strings.Contains(e, `whole="whole"`) {
+			t.Errorf("whole is missing in %q", e)
+		}
+	}
+}
+
 // TestGoVariables: variables of packages by the names that Go programs have for them.
 func TestGoVariables(t *testing.T) {
 	dir, err := filepath.Abs("programs/golang")

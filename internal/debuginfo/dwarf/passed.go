@@ -106,7 +106,7 @@ func (lo *locations) pass() {
 	}
 	var result *ctype.Type
 	if len(r.Results) == 1 {
-		result = lo.m.withMembers(r.Results[0].Type, 0)
+		result = lo.m.withMembers(r.Results[0].Type, 16, 0)
 	}
 	// What only this file calls may have lost parameters; then not all of them have locations in the frame.
 	exported := lo.m.exported(lo.f)
@@ -117,7 +117,7 @@ func (lo *locations) pass() {
 		if c.ab.tag != tagFormalParameter {
 			continue
 		}
-		p := convention.Param{Type: lo.m.withMembers(lo.m.typeOf(c), 0)}
+		p := convention.Param{Type: lo.m.withMembers(lo.m.typeOf(c), 16, 0)}
 		var at debuginfo.Location
 		if v, ok := c.deep(atLocation); ok {
 			at = lo.located(v)

@@ -113,20 +113,20 @@ func (ts *types) loadFields(d die, t *ctype.Type) {
 }
 
 // withMembers returns t with the members of its structures, for use inside the module's lock, which Type.Fields takes.
-// Members of structures that are too large for registers are left as they are.
-func (ts *types) withMembers(t *ctype.Type, depth int) *ctype.Type {
+// Members of structures of more than largest bytes, which are not in registers, are left as they are.
+func (ts *types) withMembers(t *ctype.Type, largest int64, depth int) *ctype.Type {
 	s := t.Strip()
 	def, ok := s.Ref.(die)
 	switch {
 	case depth > 16:
 	case s.Kind == ctype.Array && s.Elem != nil:
-		return &ctype.Type{Kind: s.Kind, Name: s.Name, Size: s.Size, Count: s.Count, Vector: s.Vector, Elem: ts.withMembers(s.Elem, depth+1)}
+		return &ctype.Type{Kind: s.Kind, Name: s.Name, Size: s.Size, Count: s.Count, Vector: s.Vector, Elem: ts.withMembers(s.Elem, largest, depth+1)}
 	case (s.Kind == ctype.Struct || s.Kind == ctype.Union) && ok:
 		n := &ctype.Type{Kind: s.Kind, Name: s.Name, Size: s.Size}
 		fields, _ := ts.membersOf(def)
 		for i := range fields {
-			if n.Size <= 16 {
-				fields[i].Type = ts.withMembers(fields[i].Type, depth+1)
+			if n.Size <= largest {
+				fields[i].Type = ts.withMembers(fields[i].Type, largest, depth+1)
 			}
 		}
 		n.SetFields(fields)

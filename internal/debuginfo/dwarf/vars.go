@@ -1,8 +1,6 @@
 package dwarf
 
 import (
-	"slices"
-
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/convention"
@@ -91,8 +89,8 @@ func (lo *locations) location(d die, t *ctype.Type) debuginfo.Location {
 		if v.IsBlock() && v.u.head().gcc > 0 && wideInRegisters(at, t) {
 			return debuginfo.Location{Unavailable: untrackedWide}
 		}
-		if v.isSecOffset() && v.u.isGo() && ofOnePart(v.u.locList(v), t) && len(at.Pieces) == 1 && at.Pieces[0].BitSize == 0 {
-			return debuginfo.Location{Unavailable: "the compiler describes one part of it, and not which"}
+		if v.isSecOffset() && v.u.isGo() {
+			return lo.m.goLocation(v.u, at, v.u.locList(v), t)
 		}
 		return at
 	}
@@ -106,15 +104,6 @@ func (lo *locations) location(d die, t *ctype.Type) debuginfo.Location {
 // a part of it at most; 12.2 describes a variable so that it has never put there. It describes others by lists,
 // which are right.
 const untrackedWide = "the compiler does not describe where in the function its registers hold it"
-
-// ofOnePart reports whether a list describes one part of a value as if it were the whole: Go 1.26 does that with a
-// string of which only the length is used any more. One register that has the whole shows it. What has been
-// stored then is the part, too.
-func ofOnePart(list []loc.Entry, t *ctype.Type) bool {
-	return t.Strip().Size > 8 && slices.ContainsFunc(list, func(e loc.Entry) bool {
-		return len(e.Expr) == 1 && e.Expr[0] >= 0x50 && e.Expr[0] < 0x60 // DW_OP_reg0 to reg15
-	})
-}
 
 func wideInRegisters(at debuginfo.Location, t *ctype.Type) bool {
 	if s := t.Strip(); s.Kind != ctype.Int || s.Size != 16 || len(at.Pieces) < 2 {
