@@ -124,7 +124,7 @@ var packages = []struct{ path, imports string }{
 	{"aggregate", "ctype maps script/printf script/show sema"},
 
 	// What recorded traces have: C expressions over their fields.
-	{"report", "ctf ctype debuginfo event format ir ir/eval lang script/printf script/show sema"},
+	{"report", "ctf ctype debuginfo event format ir ir/eval lang ring script/printf script/show sema"},
 	{"export", "event format report"},
 	{"merge", "ctf report"},
 

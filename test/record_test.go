@@ -263,3 +263,37 @@ func TestRecordDiskFull(t *testing.T) {
 		t.Errorf("jalon report: %s", rep.stderr)
 	}
 }
+
+// TestLostStream: a trace of which a file is gone is read, with a word about what it had; where nothing is missing there is none.
+func TestLostStream(t *testing.T) {
+	prog := recordProgram(t)
+	for _, flags := range [][]string{nil, {"--size", "1M", "--compress"}} {
+		dir := filepath.Join(t.TempDir(), "run")
+		if r := jalon(t, append(append([]string{"record", "-o", dir}, flags...), "handle", "-c", "i", "--", prog, "50")...); r.status != 0 {
+			t.Fatalf("%d: %s", r.status, r.stderr)
+		}
+		const missing = "bytes of events that were recorded are not there"
+		if r := jalon(t, "report", dir, "--stat"); r.status != 0 || strings.Contains(r.stderr, missing) {
+			t.Fatalf("%q: %d: %s", flags, r.status, r.stderr)
+		}
+		var files []string
+		for _, pattern := range []string{"process-*", "*/process-*", "*/jalon/process-*"} {
+			list, err := filepath.Glob(filepath.Join(dir, pattern))
+			if err != nil {
+				t.Fatal(err)
+			}
+			files = append(files, list...)
+		}
+		if len(files) == 0 {
+			t.Fatalf("%q: no streams", flags)
+		}
+		for _, f := range files {
+			if err := os.Remove(f); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if r := jalon(t, "report", dir, "--stat"); !strings.Contains(r.stderr, missing) {
+			t.Errorf("%q: %d: %s", flags, r.status, r.stderr)
+		}
+	}
+}

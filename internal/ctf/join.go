@@ -347,13 +347,19 @@ func (j *joiner) finish(parts []Part) error {
 		sum.Duration = max(sum.Duration, x.Duration)
 		sum.Events += x.Events
 		sum.Lost += x.Lost
-		sum.Bytes += x.Bytes
 		sum.Removed += x.Removed
 		sum.Overwritten = sum.Overwritten || x.Overwritten
 		if x.Stopped != "" {
 			sum.Stopped = x.Stopped
 		}
 		sum.Sites = slices.Concat(sum.Sites, x.Sites)
+	}
+	for _, s := range j.streams {
+		st, err := s.f.Stat()
+		if err != nil {
+			return err
+		}
+		sum.Bytes += uint64(st.Size())
 	}
 	b, err := json.Marshal(sum)
 	if err != nil {

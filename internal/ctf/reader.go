@@ -102,12 +102,26 @@ func Open(dir string) (*Trace, error) {
 	}
 	if s, err := readSummary(dir); err == nil {
 		t.Summary = s
+		t.missing()
 	}
 	if err := t.readStates(); err != nil {
 		t.Close()
 		return nil, err
 	}
 	return t, nil
+}
+
+// missing notes what the files should have by the summary. Chunks that the recording itself has removed are not missed.
+func (t *Trace) missing() {
+	have := uint64(0)
+	for _, s := range t.streams {
+		for i := range s.packets {
+			have += uint64(s.packets[i].size)
+		}
+	}
+	if want := t.Summary.Bytes; have < want && t.Summary.Removed == 0 {
+		t.Damage = append(t.Damage, fmt.Sprintf("%d of the %d bytes of events that were recorded are not there: a file was removed or replaced, or is damaged", want-have, want))
+	}
 }
 
 // chunksOf returns the directories of a trace, oldest first.

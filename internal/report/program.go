@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
@@ -91,7 +92,7 @@ const stringLimit = 4096
 func (p *program) run(ev *event.Event) (record []byte, ok, unknown bool) {
 	p.memory.set(ev)
 	out := p.runner.Run(p.code, &p.machine)
-	return out.Record, out.Record != nil, out.Record == nil && out.Faults > 0
+	return out.Record, out.Record != nil, out.Record == nil && (out.Faults > 0 || out.Counters[ring.CounterCondFault] > 0)
 }
 
 // resolve gives the parts of an expression the fields that were recorded for them: p->len is the field of that name, and a member of *p

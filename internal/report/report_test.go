@@ -112,6 +112,8 @@ func TestWhere(t *testing.T) {
 		{where: `$function == "begin"`, want: func(int) bool { return true }, ends: func(int) bool { return false }},
 		{where: "n < -48", want: func(int) bool { return false }, ends: func(n int) bool { return n < -48 }},
 		{where: fmt.Sprintf("$time < %d", traceStart+1_000_000), want: func(i int) bool { return i == 0 }, ends: func(n int) bool { return n == -50 }},
+		{where: "i / (i - 7) == 0 && i < 20", want: func(i int) bool { return i < 4 }, unknown: 1},
+		{where: "1 / (i - i)", want: func(int) bool { return false }, unknown: 100},
 		{where: "*(int *)16 == 0", want: func(int) bool { return false }, ends: func(int) bool { return false }, unknown: 200},
 		{where: "sizeof(struct request) == 20 && (unsigned char)i == 255u - 250", want: func(i int) bool { return i == 5 }},
 	} {
