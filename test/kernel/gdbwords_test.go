@@ -29,7 +29,7 @@ tstart
 tstatus
 tfind
 print $current_task_tgid == %[1]d
-print $current_task_pid >= %[1]d
+print $current_task_pid > 0
 print $cpu_id >= 0 && $cpu_id < 4096
 print $current_task_uid
 set $first = $clock
