@@ -264,7 +264,7 @@ func TestRecordDiskFull(t *testing.T) {
 	}
 }
 
-// TestLostStream: a trace of which a file is gone is read, with a word about what it had; where nothing is missing there is none.
+// TestLostStream: a trace of which a file is gone is read, with a warning of what it had; a whole trace has no such warning.
 func TestLostStream(t *testing.T) {
 	prog := recordProgram(t)
 	for _, flags := range [][]string{nil, {"--size", "1M", "--compress"}} {

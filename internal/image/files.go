@@ -12,6 +12,8 @@ import (
 type Files struct {
 	opt  dwarf.Options
 	open map[content]*dwarf.Module
+	// builds are the results of byBuildID.
+	builds map[string]*dwarf.Module
 }
 
 // content identifies the content of a file, and so detects that the file was overwritten.
@@ -24,7 +26,7 @@ type content struct {
 // NewFiles prepares files that are opened with options. Their root directory is that of
 // the process whose image needs a file first.
 func NewFiles(opt dwarf.Options) *Files {
-	return &Files{opt: opt, open: map[content]*dwarf.Module{}}
+	return &Files{opt: opt, open: map[content]*dwarf.Module{}, builds: map[string]*dwarf.Module{}}
 }
 
 // Open opens a file, or finds it among those that are open.
@@ -70,4 +72,5 @@ func (f *Files) Close() {
 		_ = m.Close() // it was only read
 	}
 	clear(f.open)
+	clear(f.builds)
 }

@@ -93,8 +93,18 @@ func (m *Module) asSaved(info *dwarf.Module) error {
 }
 
 // byBuildID opens the file with a build-id: the one at path if it has that id, otherwise its debug file;
-// nil if there is none.
+// nil if there is none. It looks once: the frames of stacks ask again and again.
 func (f *Files) byBuildID(buildID, path string) *dwarf.Module {
+	key := buildID + " " + path
+	m, looked := f.builds[key]
+	if !looked {
+		m = f.findBuild(buildID, path)
+		f.builds[key] = m
+	}
+	return m
+}
+
+func (f *Files) findBuild(buildID, path string) *dwarf.Module {
 	if b, err := hex.DecodeString(buildID); err != nil || len(b) == 0 {
 		return nil // the list may be damaged or hostile: nothing else becomes part of a path
 	}

@@ -18,7 +18,7 @@ type callScan struct {
 	indirect []uint64
 }
 
-// mostIndirect bounds the indirect calls: with more of them, those of a function are not told from others.
+// mostIndirect bounds the indirect calls: with more of them, those of a function cannot be distinguished from others.
 const mostIndirect = 1 << 14
 
 // scanned reads the code once.

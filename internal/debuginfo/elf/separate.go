@@ -51,7 +51,7 @@ type Finder struct {
 	DebugDirs []string // e.g. /usr/lib/debug
 	Root      string   // prefix of every absolute path, e.g. /proc/PID/root; may be ""
 	// Fetch, if not nil, gets the debug file of a build-id from elsewhere when none of the directories has it, and returns its path;
-	// "": there is none.
+	// "": it has found none.
 	Fetch func(buildID string) (path string)
 }
 
