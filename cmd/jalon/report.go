@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -88,8 +89,11 @@ func notes(r *report.Reader) {
 	for _, n := range r.Notes() {
 		fmt.Fprintf(stderr, "jalon: %s\n", n)
 	}
-	if t := r.Trace; t.Summary == nil {
-		fmt.Fprintf(stderr, "jalon: %s: the recording was not ended in order; what is on disk is shown\n", t.Dir)
+	switch t := r.Trace; t.Ending {
+	case ctf.NotEnded:
+		fmt.Fprintf(stderr, "jalon: %s: the recording goes on, or was not ended in order; what is on disk is shown\n", t.Dir)
+	case ctf.UnknownParts:
+		fmt.Fprintf(stderr, "jalon: %s: this is one part of a recording, and what is beside it is not there: the end of the part may be missing\n", t.Dir)
 	}
 }
 
@@ -98,10 +102,11 @@ func lossNote(r *report.Reader) {
 	if n := r.Trace.Lost(); n > 0 {
 		fmt.Fprintf(stderr, "jalon: %d hits of the whole recording are not in it: there was no room in the rings (--buffer)\n", n)
 	}
-	if s := r.Trace.Summary; s != nil && s.Overwritten {
+	s := cmp.Or(r.Trace.Summary, r.Trace.Whole)
+	if s != nil && s.Overwritten {
 		fmt.Fprintln(stderr, "jalon: there may be more of them: the program has overwritten the counts")
 	}
-	if s := r.Trace.Summary; s != nil && s.Stopped != "" {
+	if s != nil && s.Stopped != "" {
 		fmt.Fprintf(stderr, "jalon: the recording ended before the trace: %s\n", s.Stopped)
 	}
 }

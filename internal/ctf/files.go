@@ -34,6 +34,7 @@ type FileInfo struct {
 	Command    []string  `json:"command,omitempty"` // that was started
 	Args       []string  `json:"args,omitempty"`    // of jalon
 	Large      []string  `json:"large,omitempty"`   // classes whose heads are for many sites
+	Part       bool      `json:"part,omitempty"`    // the directory is one part of a trace that was rotated
 	Joined     []Joined  `json:"joined,omitempty"`  // the traces of which it was made
 }
 

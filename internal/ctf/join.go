@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/event"
 )
@@ -58,6 +59,7 @@ type joinedPart struct {
 	streams map[joinedKey]*joinedStream
 	stacks  map[uint32]uint32
 	lost    uint64
+	events  uint64
 }
 
 type joinedKey struct {
@@ -293,6 +295,7 @@ func (j *joiner) events() (n uint64, err error) {
 			return n, err
 		}
 		n++
+		p.events++
 		if err := p.next(); err != nil {
 			return n, err
 		}
@@ -338,6 +341,9 @@ func (j *joiner) finish(parts []Part) error {
 	sum := &Summary{}
 	for i := range parts {
 		x := parts[i].Trace.Summary
+		if x == nil && parts[i].Trace.Ending == Ended {
+			x = j.parts[i].summary()
+		}
 		if x == nil {
 			return nil
 		}
@@ -366,6 +372,16 @@ func (j *joiner) finish(parts []Part) error {
 		return err
 	}
 	return j.file(filepath.Join(OwnDirectory, SummaryFile), b)
+}
+
+// summary is that of a part of a recording which has none of its own.
+func (p *joinedPart) summary() *Summary {
+	first, last, _ := p.Trace.Span()
+	s := &Summary{Duration: time.Duration(last - first), Events: p.events, Lost: p.lost}
+	if w := p.Trace.Whole; w != nil {
+		s.Outcome, s.Overwritten = w.Outcome, w.Overwritten
+	}
+	return s
 }
 
 func (j *joiner) close() (err error) {

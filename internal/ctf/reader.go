@@ -31,7 +31,9 @@ const (
 type Trace struct {
 	Dir     string
 	Info    FileInfo
-	Summary *Summary // nil: the recording has not ended in order
+	Summary *Summary // nil: the recording has not ended in order, or the trace is one part of it
+	Whole   *Summary // of the recording of which the trace is one part, if it has ended in order
+	Ending  Ending
 	State   *States
 	// Damage has what could not be read: parts of packets behind the last whole one, damaged files.
 	Damage []string
@@ -104,6 +106,7 @@ func Open(dir string) (*Trace, error) {
 		t.Summary = s
 		t.missing()
 	}
+	t.readEnding()
 	if err := t.readStates(); err != nil {
 		t.Close()
 		return nil, err

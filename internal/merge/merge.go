@@ -60,7 +60,7 @@ func Merge(out string, a, b *ctf.Trace, o *Options) (*Result, error) {
 		names[0], names[1] = names[0]+".1", names[1]+".2"
 	}
 	info := a.Info
-	info.UUID, info.Jalon, info.Large, info.Pid, info.Command = uuid, o.Jalon, nil, 0, nil
+	info.UUID, info.Jalon, info.Large, info.Part, info.Pid, info.Command = uuid, o.Jalon, nil, false, 0, nil
 	info.Host, info.Kernel, info.WallOffset = names[0]+" and "+names[1], a.Info.Kernel+" and "+b.Info.Kernel, a.Info.WallOffset-shift
 	info.Joined = []ctf.Joined{
 		{Host: a.Info.Host, Clock: "the clock of the trace", Shift: shift, Error: new(int64), UUID: a.Info.UUIDText, Dir: dirs[0]},

@@ -101,7 +101,7 @@ func (r *Recorder) Begin(s Session) {
 	r.info = ctf.FileInfo{
 		UUID: r.uuid, Jalon: r.opt.Version, Host: unix.ByteSliceToString(u.Nodename[:]), Kernel: unix.ByteSliceToString(u.Release[:]),
 		Machine: unix.ByteSliceToString(u.Machine[:]), Started: time.Now(), WallOffset: s.WallOffset,
-		Pid: r.opt.Pid, Args: r.opt.Redact.args(r.opt.Args),
+		Pid: r.opt.Pid, Args: r.opt.Redact.args(r.opt.Args), Part: r.opt.rotates(),
 	}
 	for _, word := range r.opt.Command {
 		r.info.Command = append(r.info.Command, r.opt.Redact.TextOf("command", word))
