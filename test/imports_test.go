@@ -106,7 +106,7 @@ var packages = []struct{ path, imports string }{
 	{"engine", "event ir lang maps probe ring sema tracepoint"},
 	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/convention debuginfo/dwarf engine event image ir maps patch probe procdir process ring sema tracepoint"},
 	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event image ir lang maps patch printk probe procdir ring sema tracepoint unwind"},
-	{"engine/uprobes", "engine engine/inproc engine/kernel probe tracepoint"},
+	{"engine/uprobes", "engine engine/inproc engine/kernel event probe tracepoint"},
 
 	// Events of several engines, in order.
 	{"drain", "event ring"},

@@ -19,8 +19,6 @@ type Part struct {
 	Input *sema.Input
 	// Entry is the site for the program that keeps values of the function's entry.
 	Entry Site
-	// Own: the collect list is the place's own (tracepoint.OwnList), and is left out where it cannot be compiled.
-	Own bool
 	// Decides: its only purpose is to decide for the next part.
 	Decides bool
 }
@@ -167,10 +165,6 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 			in.Exit.Pair.Rate, in.Exit.Pair.Stamped = c.TickRate(), c.Stamped
 		}
 		out, err := sema.Compile(in)
-		if err != nil && part.Own { // the place does not have it
-			in.Collect = nil
-			out, err = sema.Compile(in)
-		}
 		if err != nil {
 			return nil, err
 		}

@@ -56,15 +56,55 @@ func (co *collector) collect(items []lang.Collect) []*plan {
 	var plans []*plan
 	for i, it := range items {
 		it.Text, co.from, co.used = keyOf(items, i), it.From, nil
-		co.guard(func() {
+		item := func() {
 			it.X = co.decide(it.X)
 			for _, p := range co.item(it) {
+				if size := p.bytes(co.in); co.in.Own && size > groupLimit {
+					p.unsupported(fmt.Sprintf("it takes %d bytes: collect it by name", size))
+				}
 				p.from, p.item, p.locals = it.From, i, co.used
 				plans = append(plans, p)
 			}
-		})
+		}
+		if !co.in.Own {
+			co.guard(item)
+		} else if b := co.try(item); b != nil {
+			plans = append(plans, co.without(it, b)...)
+		}
 	}
 	return plans
+}
+
+// without plans an item of the place's own list that has no value here: a field with the reason, or nothing if the function
+// has no result.
+func (co *collector) without(it lang.Collect, b *bail) []*plan {
+	switch x := co.in.Exit; {
+	case x != nil && x.Value == nil && !b.unavailable && isRetval(it.X):
+		return nil
+	case co.in.Kernel != nil && !co.in.Kernel.User:
+		return nil
+	}
+	p := &plan{span: it.Span}
+	p.Name, p.Static, p.Reason = it.Text, event.Unsupported, b.d.Msg
+	if b.why != "" {
+		p.Reason = b.why
+	}
+	co.typeOnly(p, it)
+	return []*plan{p}
+}
+
+func isRetval(x lang.Expr) bool {
+	r, ok := x.(*lang.Reg)
+	return ok && r.Name == "retval"
+}
+
+// typeOnly sets the type of a field that has no value, if it is known.
+func (co *collector) typeOnly(p *plan, it lang.Collect) {
+	_ = co.try(func() {
+		co.uneval++
+		p.Type = co.expr(it.X).Type()
+	})
+	co.uneval = 0
 }
 
 // keyOf is the key of an item's value: the expression as written, and its format
@@ -132,11 +172,7 @@ func (co *collector) itemField(it lang.Collect) *plan {
 	if b.noFrame {
 		p.Static = event.Unsupported
 	}
-	_ = co.try(func() {
-		co.uneval++
-		p.Type = co.expr(it.X).Type()
-	})
-	co.uneval = 0
+	co.typeOnly(p, it)
 	return p
 }
 

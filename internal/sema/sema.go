@@ -15,6 +15,9 @@ type Input struct {
 	Scope   debuginfo.Scope
 	Cond    *lang.Condition // nil: every hit is recorded
 	Collect []lang.Collect  // may be empty: the record is its header
+	// Own: the collect list is the place's own, which nobody has asked for: what cannot be collected has the reason as its
+	// value, and what the place does not have is left out.
+	Own bool
 
 	// Actions are the changes of maps. Maps are those that expressions read, by @map("NAME", key...).
 	Actions []Action

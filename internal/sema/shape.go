@@ -232,7 +232,11 @@ func (st *site) needPiece(e expr, v *varRef, p debuginfo.Piece) {
 	case debuginfo.InRegister:
 		returned := st.in.Exit != nil && st.in.Kernel == nil && v.name == "retval"
 		if !isWord(int64(p.Reg)) && !isXMM(p.Reg) && !(returned && isX87(p.Reg)) {
-			st.failUnavailable(e, v, fmt.Sprintf("it is in register %d, which is not available", p.Reg))
+			why := fmt.Sprintf("it is in register %d, which is not available", p.Reg)
+			if isX87(p.Reg) && v.name == "retval" {
+				why = "it is in a register of the x87, which is not available in the kernel"
+			}
+			st.failUnavailable(e, v, why)
 		}
 		st.needRegister(e, v, p.Reg)
 	case debuginfo.InContext:

@@ -1,6 +1,10 @@
 package convention
 
-import "github.com/jalon-trace/jalon/internal/ctype"
+import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
 
 // eightbyte is the class of eight bytes of a value.
 type eightbyte uint8
@@ -8,29 +12,17 @@ type eightbyte uint8
 const (
 	noClass eightbyte = iota
 	sse
+	sseUp // the high half of a vector register
+	x87
+	x87Up
 	integer
 )
 
 // classes are those of a value of up to 16 bytes.
 type classes [2]eightbyte
 
-// x87 is why a value with a long double is not available.
-const x87 = "values with a long double besides others are not taken"
-
-// only is the type of the only member or element of a value, which has its size; nil if there are others.
-func only(s *ctype.Type) *ctype.Type {
-	if s.Kind == ctype.Array && s.Elem != nil {
-		return s.Elem.Strip()
-	}
-	f := s.Fields()
-	if len(f) != 1 || f[0].BitSize != 0 || f[0].BitOffset != 0 || f[0].Virtual {
-		return nil
-	}
-	if t := f[0].Type.Strip(); t.Size == s.Size {
-		return t
-	}
-	return nil
-}
+// x87 reports whether a value is a long double, which is returned on the stack of the x87 and passed in memory.
+func (c *classes) x87() bool { return c[0] == x87 }
 
 // inMemory: a value is passed and returned in memory.
 const inMemory = "memory"
@@ -44,22 +36,9 @@ func (c *classes) add(t *ctype.Type, off int64, depth int) string {
 	}
 	switch s.Kind {
 	case ctype.Float:
-		switch {
-		case size == 16 && s.Quad():
-			return "a number of 128 bits is not taken"
-		case size > 8 && off == 0 && depth == 0:
-			return x87
-		case size > 8 && size+off > 16:
-			return inMemory
-		case size > 8:
-			return x87
-		}
-		return c.merge(sse, off, size)
+		return c.float(s, off)
 	case ctype.Complex:
-		switch {
-		case size == 32 && depth == 0 && !s.Quad():
-			return x87
-		case size > 16:
+		if size > 16 {
 			return inMemory
 		}
 		return c.merge(sse, off, size)
@@ -67,10 +46,7 @@ func (c *classes) add(t *ctype.Type, off int64, depth int) string {
 		return c.merge(integer, off, size)
 	case ctype.Array:
 		if s.Vector {
-			if depth > 0 {
-				return "vectors in structures are not taken"
-			}
-			return c.merge(sse, off, size)
+			return c.vector(s, off)
 		}
 		if off+size > 16 {
 			return inMemory
@@ -87,13 +63,67 @@ func (c *classes) add(t *ctype.Type, off int64, depth int) string {
 	return "its type is not known"
 }
 
+// float adds a number.
+func (c *classes) float(s *ctype.Type, off int64) string {
+	switch {
+	case s.Size <= 8:
+		return c.merge(sse, off, s.Size)
+	case s.Size != 16:
+		return "numbers of this size are not taken"
+	case s.Quad():
+		return c.pair(sse, sseUp, off)
+	}
+	return c.pair(x87, x87Up, off)
+}
+
+// largeVector is why a vector of more than 16 bytes is not available.
+const largeVector = "only the low 16 bytes of vector registers are taken"
+
+// vector adds a vector. Compilers differ in small ones.
+func (c *classes) vector(s *ctype.Type, off int64) string {
+	switch {
+	case s.Size == 16:
+		return c.pair(sse, sseUp, off)
+	case s.Size > 16:
+		return largeVector
+	case s.Size != 8 || s.Elem == nil || s.Elem.Strip().Size == 8 && s.Elem.Strip().Kind == ctype.Float:
+		return "compilers return vectors of this size in different places"
+	}
+	return c.merge(sse, off, 8)
+}
+
+// pair adds a value of 16 bytes that has different classes in its halves.
+func (c *classes) pair(low, high eightbyte, off int64) string {
+	if off%16 != 0 {
+		return inMemory
+	}
+	if why := c.merge(low, off, 8); why != "" {
+		return why
+	}
+	return c.merge(high, off+8, 8)
+}
+
+// classify returns the classes of a value, inMemory, or why they are not known.
+func classify(t *ctype.Type) (c classes, why string) {
+	if why = c.add(t, 0, 0); why != "" {
+		return c, why
+	}
+	switch {
+	case c[1] == x87Up && c[0] != x87:
+		return c, inMemory
+	case c[1] == sseUp && c[0] != sse:
+		c[1] = sse
+	}
+	return c, ""
+}
+
 // members adds the members of a structure. In C++ an empty one has no class.
 func (c *classes) members(s *ctype.Type, off int64, depth int) string {
 	if off+s.Size > 16 {
-		// A structure of one large vector alone is returned in a register, others in memory: not decided here.
+		// A structure of one large vector alone is returned in a register, others in memory.
 		for _, f := range s.Fields() {
 			if e := f.Type.Strip(); e.Kind == ctype.Array && e.Vector {
-				return "vectors in structures are not taken"
+				return largeVector
 			}
 		}
 		return inMemory
@@ -106,6 +136,9 @@ func (c *classes) members(s *ctype.Type, off int64, depth int) string {
 		for _, x := range v.List {
 			fields = append(fields, x.Field)
 		}
+	}
+	if s.Kind == ctype.Union && len(fields) > 1 && hasQuad(s, 0) {
+		return "compilers return unions with numbers of 128 bits in different places" // gcc 12 as the ABI says, clang 14 in memory
 	}
 	for _, f := range fields {
 		switch {
@@ -132,6 +165,20 @@ func (c *classes) members(s *ctype.Type, off int64, depth int) string {
 	return ""
 }
 
+// hasQuad reports whether a _Float128 is in a value.
+func hasQuad(t *ctype.Type, depth int) bool {
+	s := t.Strip()
+	switch {
+	case depth > 16:
+		return true
+	case s.Kind == ctype.Array && s.Elem != nil:
+		return hasQuad(s.Elem, depth+1)
+	case s.Kind == ctype.Struct || s.Kind == ctype.Union:
+		return slices.ContainsFunc(s.Fields(), func(f ctype.Field) bool { return hasQuad(f.Type, depth+1) })
+	}
+	return s.Quad()
+}
+
 // alignment is the natural one of a type.
 func alignment(t *ctype.Type, depth int) int64 {
 	s := t.Strip()
@@ -154,7 +201,21 @@ func (c *classes) merge(k eightbyte, off, size int64) string {
 		if i > 1 || i < 0 {
 			return inMemory
 		}
-		c[i] = max(c[i], k)
+		if c[i] = merged(c[i], k); c[i] == noClass {
+			return inMemory
+		}
 	}
 	return ""
+}
+
+// merged is the class of eight bytes that have two; none: the value is in memory.
+func merged(a, b eightbyte) eightbyte {
+	a, b = min(a, b), max(a, b)
+	switch {
+	case a == b || a == noClass || b == integer:
+		return b
+	case b == x87 || b == x87Up:
+		return noClass
+	}
+	return sse
 }

@@ -59,19 +59,17 @@ func (p *passing) result(t *ctype.Type, memory bool) {
 			return
 		}
 		s := t.Strip()
-		if s.Kind == ctype.Array && s.Vector || onX87(s) {
-			return // in a vector register, or in those of the x87
+		if s.Kind == ctype.Array && s.Vector {
+			return // in a vector register
 		}
 		if s.Size <= 0 || s.Incomplete {
 			p.lose()
 			return
 		}
-		var c classes
-		switch why := c.add(s, 0, 0); {
-		case why == inMemory, s.Kind == ctype.Complex && s.Size == 32: // of 128 bits each
-		case why == "" || s.Kind == ctype.Float || s.Kind == ctype.Complex:
+		switch _, why := classify(s); {
+		case why == "" || s.Kind == ctype.Complex && !s.Quad(): // in registers, or in those of the x87
 			return
-		default:
+		case why != inMemory:
 			p.noGeneral = true
 			return
 		}
@@ -107,20 +105,15 @@ func (p *passing) next(x Param) Place {
 			return Place{}
 		}
 		return p.take(0, 1, oneVector(s.Size))
-	case s.Kind == ctype.Float && s.Size <= 8, s.Kind == ctype.Float && s.Size == 16 && !onX87(s):
-		return p.take(0, 1, oneVector(s.Size))
-	case s.Kind == ctype.Complex && s.Size == 32:
-		return Place{OnStack: true, Known: true}
 	case s.Kind == ctype.Int && s.Size == 16 && len(p.general) == 1:
 		p.noGeneral = true // clang before version 18 takes the last register for one half
 		return Place{}
 	}
-	var c classes
-	switch why := c.add(s, 0, 0); why {
-	case "":
-		return p.classified(c, s.Size)
-	case inMemory, x87:
+	switch c, why := classify(s); {
+	case why == inMemory, why == "" && c.x87():
 		return Place{OnStack: true, Known: true}
+	case why == "":
+		return p.classified(c, s.Size)
 	}
 	p.lose()
 	return Place{}

@@ -16,24 +16,18 @@ func Result(t *ctype.Type, memory bool) debuginfo.Location {
 		return debuginfo.Location{Unavailable: "its type is not known"}
 	case memory:
 		return behindResult()
-	case s.Kind == ctype.Array && s.Vector:
-		if s.Size == 16 {
-			return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: int(amd64.DwarfXMM0), BitSize: 128}}}
-		}
-		if s.Size != 8 {
-			return debuginfo.Location{Unavailable: "only the low 16 bytes of vector registers are taken"}
-		}
+	case s.Kind == ctype.Complex && s.Size == 32 && !s.Quad():
+		// The state of the x87 has st1 behind st0: the parts of the number.
+		return onX87(s.Size)
 	}
-	if onX87(s) {
-		// The state of the x87 has st1 behind st0: the parts of a complex number.
-		return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: dwarfST0, BitSize: s.Size * 8}}}
-	}
-	var c classes
-	switch why := c.add(s, 0, 0); {
+	c, why := classify(s)
+	switch {
 	case why == inMemory:
 		return behindResult()
 	case why != "":
 		return debuginfo.Location{Unavailable: why}
+	case c.x87():
+		return onX87(s.Size)
 	}
 	vector := amd64.Processor.Vector0
 	return debuginfo.Location{Pieces: c.pieces(s.Size, amd64.Processor.Results, []arch.Reg{vector, vector + 1})}
@@ -47,23 +41,16 @@ func behindResult() debuginfo.Location {
 // dwarfST0 is the number of the top of the x87's stack.
 const dwarfST0 = 33
 
-// onX87 reports whether a result is returned on the stack of the x87: a long double, also as the only member of a
-// structure, or a complex number of them.
-func onX87(s *ctype.Type) bool {
-	switch {
-	case s.Quad():
-		return false
-	case s.Size == 16 && (s.Kind == ctype.Struct || s.Kind == ctype.Array && !s.Vector && s.Count == 1):
-		inner := only(s)
-		return inner != nil && inner.Kind != ctype.Complex && onX87(inner)
-	case s.Kind == ctype.Float:
-		return s.Size == 16
-	}
-	return s.Kind == ctype.Complex && s.Size == 32
+// onX87 is a value on the stack of the x87.
+func onX87(size int64) debuginfo.Location {
+	return debuginfo.Location{Pieces: []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: dwarfST0, BitSize: size * 8}}}
 }
 
 // pieces assigns registers to the eightbytes of a value of size bytes.
 func (c *classes) pieces(size int64, general, vector []arch.Reg) (list []debuginfo.Piece) {
+	if c[1] == sseUp {
+		return []debuginfo.Piece{{Kind: debuginfo.InRegister, Reg: int(vector[0]), BitSize: size * 8}}
+	}
 	for i := int64(0); i*8 < size; i++ {
 		p := debuginfo.Piece{Kind: debuginfo.InRegister, BitSize: min(size-i*8, 8) * 8}
 		switch c[i] {

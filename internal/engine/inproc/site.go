@@ -83,7 +83,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	in.Cond, in.Collect = tp.Cond, tp.Collect
 	part := engine.Part{Site: w, Input: in}
 	if list := tp.OwnList(); list != nil && scope.HasDebugInfo() {
-		in.Collect, part.Own = list, true
+		in.Collect, in.Own = list, true
 	}
 	if in.Exit = w.Exit(); in.Exit != nil {
 		part.Entry, in.Exit.Pair, in.Exit.NoPair = w.pair()

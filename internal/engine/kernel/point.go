@@ -117,7 +117,7 @@ func (s *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 func (s *Site) part(tp *tracepoint.Tracepoint, v *variant, r role) engine.Part {
 	part := engine.Part{Site: &Point{v, s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
 	if list := tp.OwnList(); r == whole && len(part.Input.Collect) == 0 && list != nil && v.scope != nil && v.scope.HasDebugInfo() {
-		part.Input.Collect, part.Own = list, true
+		part.Input.Collect, part.Input.Own = list, true
 	}
 	return part
 }

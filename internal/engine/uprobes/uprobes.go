@@ -12,6 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
+	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -136,7 +137,20 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 	if err != nil {
 		return nil, err
 	}
+	if why := lost(x.Schema, progs[0].Schema); why != "" {
+		return nil, errors.New(why)
+	}
 	return progs[0], nil
+}
+
+// lost is why a value that the process's program has is not available in the kernel, if it is the place's own and no error.
+func lost(x, k *event.Schema) string {
+	for i := range x.Fields {
+		if f := &x.Fields[i]; f.Static == event.OK && i < len(k.Fields) && k.Fields[i].Static != event.OK {
+			return f.Name + " has no value: " + k.Fields[i].Reason
+		}
+	}
+	return ""
 }
 
 // attach loads and attaches programs.
