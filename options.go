@@ -154,15 +154,15 @@ func orDefault(n, def int) int {
 
 // The limits of Options.Wait. Rings are read every few milliseconds.
 const (
-	minWait = 50 * time.Millisecond
-	maxWait = time.Hour
+	MinWait = 50 * time.Millisecond
+	MaxWait = time.Hour
 )
 
 // checkOverwrite refuses what cannot be together with Overwrite.
 func (o *Options) checkOverwrite() error {
 	switch {
-	case o.Wait != 0 && (o.Wait < minWait || o.Wait > maxWait):
-		return fmt.Errorf("hits may wait for room for %v to %v", minWait, maxWait)
+	case o.Wait != 0 && (o.Wait < MinWait || o.Wait > MaxWait):
+		return fmt.Errorf("hits may wait for room for %v to %v", MinWait, MaxWait)
 	case o.Wait > 0 && o.Overwrite:
 		return errors.New("where the oldest events are overwritten no hit waits for room")
 	case o.Wait > 0 && o.Clock != TSC:
@@ -175,7 +175,7 @@ func (o *Options) checkOverwrite() error {
 	case o.Clock == NoClock:
 		return errors.New("the newest events need a clock, to be shown in order")
 	case size > session.MaxOverwrite:
-		return fmt.Errorf("a buffer of %d bytes: one whose oldest events are overwritten can have %d", size, session.MaxOverwrite)
+		return fmt.Errorf("a buffer of %d bytes: one whose oldest events are overwritten can have up to %d", size, session.MaxOverwrite)
 	case o.MaxEvents != 0:
 		return errors.New("a maximum number of events has no meaning for the newest events, which are shown at the end")
 	}

@@ -335,3 +335,31 @@ func TestClosedPipe(t *testing.T) {
 		t.Errorf("error output: %s", r.stderr)
 	}
 }
+
+// TestFlagNumbers: sizes, times and numbers that mean nothing are errors, with the name of their flag and its limits.
+func TestFlagNumbers(t *testing.T) {
+	prog := compile(t, "gcc", "threads.c", "-g", "-O2", "-pthread")
+	for args, want := range map[string]string{
+		"--flight 0":    `--flight: "0" is not a size between 1 and 256M`,
+		"--flight 257M": `--flight: "257M" is not a size between 1 and 256M`,
+		"--flight 4K --on-full overwrite --duration=-1s": "--duration -1s: it must be more than 0",
+		"--buffer 257M --on-full overwrite":              `--buffer: "257M" is not a size between 1 and 256M`,
+		"--buffer 2G":                                    `--buffer: "2G" is not a size between 1 and 1G`,
+		"--size 0":                                       `--size: "0" is not a size between 1 and 1T`,
+		"--rotate=-5s":                                   "--rotate -5s: it must be more than 0",
+		"--size 1M --keep=-1":                            "--keep -1: it must be more than 0",
+		"--strlen 0":                                     "--strlen 0: it must be more than 0",
+		"--elements=-3":                                  "--elements -3: it must be more than 0",
+		"--stack copy:x":                                 `--stack: "x" is not a size`,
+		"--on-full wait:2h":                              "--on-full wait:2h: hits may wait for room for 50ms to 1h0m0s",
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		r := jalon(t, append(append([]string{"record", "-o", dir}, strings.Fields(args)...), "work", "--", prog)...)
+		if r.status != 2 || !strings.Contains(r.stderr, want) {
+			t.Errorf("%s: status %d, not %q: %s", args, r.status, want, r.stderr)
+		}
+		if _, err := os.Stat(dir); err == nil {
+			t.Errorf("%s: %s was made", args, dir)
+		}
+	}
+}

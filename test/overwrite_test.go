@@ -99,7 +99,7 @@ func TestOverwriteExact(t *testing.T) {
 func TestOverwriteRefused(t *testing.T) {
 	for _, c := range []struct{ args, want string }{
 		{"--clock none", "need a clock"},
-		{"--buffer 512M", "can have 268435456"},
+		{"--buffer 512M", "between 1 and 256M"},
 		{"-n 5", "maximum number of events"},
 	} {
 		r := jalon(t, append(append([]string{"trace", "--overwrite"}, strings.Fields(c.args)...), "main", "--", "/bin/true")...)

@@ -38,7 +38,12 @@ func TestReportCommand(t *testing.T) {
 		{args: []string{"--flame", "-f", "folded"}, lines: 2, has: []string{"main;other 50\n"}},
 		{args: []string{"--timeline"}, lines: -1, has: []string{"CPU "}},
 		{args: []string{"--to", "0s"}, lines: 1},
-		{args: []string{"--from", "xx"}, status: 2, has: []string{"is not a time"}},
+		{args: []string{"--from", "xx"}, status: 2, has: []string{"is not a time", "--from:1:1", "| ^^"}},
+		{args: []string{"--from", "5", "--to", "1"}, status: 2, has: []string{"the time ends before it begins: --from 5 is 4s later", "--to:1:1"}},
+		{args: []string{"--from", "9223372036"}, lines: 0, has: []string{"there are no events in this time: the trace has "}},
+		{args: []string{"--to", "@0"}, lines: 0, has: []string{"there are no events in this time"}},
+		{args: []string{"--from", "9999-01-01T00:00:00Z", "--timeline"}, lines: -1, has: []string{"there are no events in this time"}},
+		{args: []string{"--stat", "--top=-1"}, status: 2, has: []string{"--top -1: it must be more than 0"}},
 		{args: []string{"--stat", "--flame"}, status: 2},
 	} {
 		r := jalon(t, slices.Concat([]string{"report", dir}, tt.args)...)

@@ -50,12 +50,12 @@ func TestTraceWithoutGoroutines(t *testing.T) {
 
 func TestSizes(t *testing.T) {
 	for in, want := range map[string]int{"1": 1, "4k": 4 << 10, "4M": 4 << 20, "1G": 1 << 30} {
-		if n, err := parseSize(in); err != nil || n != want {
+		if n, err := parseSize(in, 1<<30); err != nil || n != want {
 			t.Errorf("%s: %d, %v", in, n, err)
 		}
 	}
 	for _, in := range []string{"", "0", "-1", "2G", "1T", "x", "k", "99999999999999999999"} {
-		if n, err := parseSize(in); err == nil {
+		if n, err := parseSize(in, 1<<30); err == nil {
 			t.Errorf("%q: %d", in, n)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/bounded"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // recordCmd records a trace: as traceCmd, but the events go to a directory.
@@ -45,6 +46,9 @@ func (c *recordCmd) Run() error {
 	}
 	if c.Clock == "none" {
 		return usageError("a recording needs times: --clock tsc or coarse")
+	}
+	if err := c.checkSizes(); err != nil {
+		return err
 	}
 	flight := c.Flight != "" || c.OnFull == "overwrite"
 	switch {
@@ -118,6 +122,23 @@ func (c *recordCmd) Run() error {
 	return c.follow(t, trace, rec)
 }
 
+// maxPart is the largest part of a trace.
+const maxPart = 1 << 40
+
+// checkSizes refuses sizes, times and numbers that mean nothing, by the names of their flags.
+func (c *recordCmd) checkSizes() error {
+	switch {
+	case c.Rotate < 0:
+		return notPositive("--rotate", c.Rotate)
+	case c.Keep < 0:
+		return notPositive("--keep", c.Keep)
+	case c.Flight != "":
+		_, err := sizeOf("--flight", c.Flight, ring.MaxOverwrite)
+		return err
+	}
+	return nil
+}
+
 // tracepoints are those of the command line and those of sets.
 func (c *recordCmd) tracepoints(t *traceCmd) (tps []jalon.Tracepoint, err error) {
 	if len(c.Places)+len(c.File) > 0 || len(c.Set) == 0 {
@@ -170,9 +191,9 @@ func (c *recordCmd) recording(t *traceCmd, flight bool) (*jalon.Recording, error
 		opt.Live = jalon.Text(bounded.Reopen(os.Stdout), jalon.TextOptions{Elements: c.Elements, Colour: coloured("auto", isTerminal(os.Stdout))})
 	}
 	if c.Size != "" {
-		n, err := parseSize(c.Size)
+		n, err := sizeOf("--size", c.Size, maxPart)
 		if err != nil {
-			return nil, fmt.Errorf("--size: %w", err)
+			return nil, err
 		}
 		opt.Size = int64(n)
 	}

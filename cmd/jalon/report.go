@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"strconv"
+	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -16,6 +17,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/report"
 )
 
@@ -58,18 +60,32 @@ func (q *querying) open(dir, flag, to string) (t *ctf.Trace, r *report.Reader, x
 	}
 	q.name(t)
 	x = report.Query{Where: q.Where, Fields: q.Fields}
-	if q.From != "" {
-		if x.From, err = report.When(t, q.From, nil); err != nil {
-			return nil, nil, x, usageError("--from: " + err.Error())
-		}
-	}
-	if to != "" {
-		if x.To, err = report.When(t, to, nil); err != nil {
-			return nil, nil, x, usageError(flag + ": " + err.Error())
-		}
+	if err = q.times(t, &x, flag, to); err != nil {
+		return nil, nil, x, err
 	}
 	r, err = report.NewReader(t, x)
 	return t, r, x, err
+}
+
+// times reads the limits of the time.
+func (q *querying) times(t *ctf.Trace, x *report.Query, flag, to string) (err error) {
+	if q.From != "" {
+		if x.From, err = report.When(t, lang.TextOf("--from", q.From), nil); err != nil {
+			return err
+		}
+	}
+	if to == "" {
+		return nil
+	}
+	end := lang.TextOf(flag, to)
+	if x.To, err = report.When(t, end, nil); err != nil {
+		return err
+	}
+	x.To = max(x.To, 1) // 0 is without a limit
+	if q.From != "" && x.To < x.From {
+		return end.At(end.Span, fmt.Sprintf("the time ends before it begins: --from %s is %v later", q.From, time.Duration(x.From-x.To)), "no event can be in it")
+	}
+	return nil
 }
 
 // name lets the stacks of a trace be named again, if there is more debug information than the recording had.
@@ -173,6 +189,10 @@ func (c *reportCmd) check() error {
 		return usageError("--timeline is text; jalon export --to perfetto is for viewers")
 	case c.By != "" && c.Hist == "" && !c.Latency:
 		return usageError("--by is for --hist and --latency")
+	case c.Top < 0:
+		return notPositive("--top", c.Top)
+	case c.Critical < 0:
+		return notPositive("--critical-path", c.Critical)
 	case c.Fields != "" && kinds > 0:
 		return usageError("--fields is for events")
 	}

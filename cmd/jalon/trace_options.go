@@ -10,6 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // The texts of options, and what they set.
@@ -18,19 +19,26 @@ import (
 var clocks = map[string]jalon.Clock{"tsc": jalon.TSC, "coarse": jalon.Coarse, "none": jalon.NoClock}
 
 func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
-	buffer, err := parseSize(c.Buffer)
-	if err != nil {
-		return jalon.Options{}, fmt.Errorf("--buffer: %w", err)
+	if err := c.checkNumbers(); err != nil {
+		return jalon.Options{}, err
 	}
 	stack, err := parseStack(c.Stack)
 	if err != nil {
-		return jalon.Options{}, fmt.Errorf("--stack: %w", err)
+		return jalon.Options{}, usageError("--stack: " + err.Error())
 	}
 	wait, overwrite, err := parseOnFull(c.OnFull)
 	if err != nil {
 		return jalon.Options{}, err
 	}
 	c.Overwrite = c.Overwrite || overwrite
+	most := maxSize
+	if c.Overwrite {
+		most = ring.MaxOverwrite
+	}
+	buffer, err := sizeOf("--buffer", c.Buffer, most)
+	if err != nil {
+		return jalon.Options{}, err
+	}
 	opt := jalon.Options{
 		Wait:        wait,
 		Tracepoints: tps, Buffer: buffer, StringLimit: c.Strlen, Elements: c.Elements, StackFrames: stack.frames, StackLimit: stack.bytes, FramePointers: stack.pointers,
@@ -71,7 +79,10 @@ func parseOnFull(text string) (wait time.Duration, overwrite bool, err error) {
 	case what == "wait" && !timed:
 		return defaultWait, false, nil
 	case what == "wait":
-		if wait, err = time.ParseDuration(limit); err == nil && wait > 0 {
+		if wait, err = time.ParseDuration(limit); err == nil && (wait < jalon.MinWait || wait > jalon.MaxWait) {
+			return 0, false, usageError(fmt.Sprintf("--on-full %s: hits may wait for room for %v to %v", text, jalon.MinWait, jalon.MaxWait))
+		}
+		if err == nil {
 			return wait, false, nil
 		}
 	}
@@ -107,7 +118,7 @@ func parseStack(s string) (f stackForm, err error) {
 	}
 	n := 0
 	if has {
-		if n, err = parseSize(number); err != nil {
+		if n, err = parseSize(number, maxSize); err != nil {
 			return f, err
 		}
 	}
@@ -127,16 +138,60 @@ func parseStack(s string) (f stackForm, err error) {
 // maxFrames is the largest number of frames of --stack walk.
 const maxFrames = 1024
 
-func parseSize(s string) (int, error) {
-	unit := 1
-	for suffix, u := range map[string]int{"k": 1 << 10, "K": 1 << 10, "M": 1 << 20, "G": 1 << 30} {
-		if n, ok := strings.CutSuffix(s, suffix); ok {
-			s, unit = n, u
+// checkNumbers refuses numbers that mean nothing.
+func (c *traceCmd) checkNumbers() error {
+	switch {
+	case c.Duration < 0:
+		return notPositive("--duration", c.Duration)
+	case c.Strlen <= 0:
+		return notPositive("--strlen", c.Strlen)
+	case c.Elements <= 0:
+		return notPositive("--elements", c.Elements)
+	}
+	return nil
+}
+
+func notPositive(flag string, n any) error {
+	return usageError(fmt.Sprintf("%s %v: it must be more than 0", flag, n))
+}
+
+// maxSize is the largest buffer of a CPU.
+const maxSize = 1 << 30
+
+// sizeOf is the size that a flag gives, in bytes.
+func sizeOf(flag, text string, most int) (int, error) {
+	n, err := parseSize(text, most)
+	if err != nil {
+		return 0, usageError(flag + ": " + err.Error())
+	}
+	return n, nil
+}
+
+var sizeUnits = []struct {
+	suffix string
+	n      int
+}{{"T", 1 << 40}, {"G", 1 << 30}, {"M", 1 << 20}, {"k", 1 << 10}, {"K", 1 << 10}}
+
+func parseSize(s string, most int) (int, error) {
+	number, unit := s, 1
+	for _, u := range sizeUnits {
+		if n, ok := strings.CutSuffix(s, u.suffix); ok {
+			number, unit = n, u.n
 		}
 	}
-	n, err := strconv.Atoi(s)
-	if err != nil || n <= 0 || n > 1<<30/unit {
-		return 0, fmt.Errorf("%q is not a size between 1 and 1G", s)
+	n, err := strconv.Atoi(number)
+	if err != nil || n <= 0 || n > most/unit {
+		return 0, fmt.Errorf("%q is not a size between 1 and %s", s, sizeText(most))
 	}
 	return n * unit, nil
+}
+
+// sizeText writes a size as parseSize reads it.
+func sizeText(n int) string {
+	for _, u := range sizeUnits {
+		if n%u.n == 0 {
+			return strconv.Itoa(n/u.n) + u.suffix
+		}
+	}
+	return strconv.Itoa(n)
 }

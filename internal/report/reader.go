@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -223,6 +224,10 @@ func (r *Reader) Notes() (list []string) {
 			text += fmt.Sprintf(" and %d other places", n-1)
 		}
 		list = append(list, "the events of "+text+" are left out: they have not all fields of the expressions")
+	}
+	if first, last, ok := r.Trace.Span(); ok && r.it != nil && r.Read == 0 && (r.q.From != 0 || r.q.To != 0) {
+		begin := time.Unix(0, first+r.Trace.Info.WallOffset)
+		list = append(list, fmt.Sprintf("there are no events in this time: the trace has %v, from %s on", time.Duration(last-first), begin.Format("2006-01-02 15:04:05.999999999")))
 	}
 	if r.Unknown > 0 {
 		list = append(list, fmt.Sprintf("%d events are left out: --where needs values that the trace does not have for them", r.Unknown))

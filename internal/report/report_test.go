@@ -5,6 +5,7 @@ import (
 	"encoding/csv"
 	"encoding/json"
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/test/madetrace"
 )
 
@@ -179,7 +181,7 @@ func TestErrors(t *testing.T) {
 // TestRange: From and To are both included.
 func TestRange(t *testing.T) {
 	tr := makeTrace(t)
-	from, err := When(tr, "3ms", time.UTC)
+	from, err := When(tr, lang.TextOf("--from", "3ms"), time.UTC)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,13 +198,14 @@ func TestWhen(t *testing.T) {
 	for text, want := range map[string]int64{
 		"0": traceStart, "1.5s": traceStart + 1_500_000_000, "2": traceStart + 2_000_000_000, "-1ms": last - 1_000_000, "@77": 77,
 		day.Add(time.Millisecond).Format("15:04:05.999999999"): traceStart + 1_000_000, day.Format(time.RFC3339Nano): traceStart,
+		"9223372036": math.MaxInt64, "-9223372036": 1, "9999-01-01T00:00:00Z": math.MaxInt64 - madetrace.WallOffset, "0001-01-01T00:00:00Z": math.MinInt64,
 	} {
-		if got, err := When(tr, text, time.UTC); err != nil || got != want {
+		if got, err := When(tr, lang.TextOf("--from", text), time.UTC); err != nil || got != want {
 			t.Errorf("%s: %d, %v; want %d", text, got, err, want)
 		}
 	}
 	for _, text := range []string{"", "x", "25:00", "1.5x", "@", "2026-01-01"} {
-		if got, err := When(tr, text, time.UTC); err == nil {
+		if got, err := When(tr, lang.TextOf("--from", text), time.UTC); err == nil {
 			t.Errorf("%q: %d", text, got)
 		}
 	}
