@@ -127,5 +127,5 @@ const (
 )
 
 func isFuncTag(t uint16) bool     { return t == tagSubprogram }
-func isVarTag(t uint16) bool      { return t == tagVariable }
+func isVarTag(t uint16) bool      { return t == tagVariable || t == tagConstant }
 func isDeclaredTag(t uint16) bool { return t == tagDeclared }

@@ -182,6 +182,10 @@ func (p *unitPart) scanNames(u *unit, id uint32) {
 			} else if c && e.ab.has(atExternal) {
 				add(e, tagDeclared, own(e), true)
 			}
+		case tagConstant: // Fortran's PARAMETER
+			if u.isFortran() {
+				add(e, tag, own(e), false)
+			}
 		case tagEnumerator, tagTypedef, tagBaseType, tagUnspecifiedType:
 			add(e, tag, own(e), true)
 		case tagEnumerationType:

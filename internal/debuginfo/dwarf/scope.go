@@ -178,6 +178,11 @@ func (s *scope) find(name string) *debuginfo.Variable {
 	if v := s.further(name); v != nil {
 		return v
 	}
+	if s.u != nil && s.u.isFortran() {
+		if v := s.ofModules(name); v != nil {
+			return v
+		}
+	}
 	v := s.global(name)
 	if full := s.goName(name); v == nil && full != "" {
 		v = s.global(full)

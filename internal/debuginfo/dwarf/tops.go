@@ -34,7 +34,7 @@ func (n *unitNames) top() map[string][]uint64 {
 		}
 		root.walk(func(e die, _ int) bool {
 			switch e.ab.tag {
-			case tagVariable, tagSubprogram, tagTypedef, tagBaseType, tagEnumerator, tagUnspecifiedType, tagTemplateAlias:
+			case tagVariable, tagConstant, tagSubprogram, tagTypedef, tagBaseType, tagEnumerator, tagUnspecifiedType, tagTemplateAlias:
 				n.note(string(e.nameBytes()), e)
 			case tagEnumerationType, tagNamespace, tagModule:
 				n.note(string(e.nameBytes()), e)
@@ -113,7 +113,7 @@ func (fi *finder) global(name string) *debuginfo.Variable {
 	parts := splitName(name)
 	last, scopes := parts[len(parts)-1], parts[:len(parts)-1]
 	defined := func(d die) bool {
-		return d.ab.tag == tagVariable && d.located() && d.context().endIn(scopes)
+		return isModuleName(d) && d.located() && d.context().endIn(scopes)
 	}
 	if d, ok := fi.u.lookup(last, defined); ok {
 		return fi.fileLevel(d)

@@ -44,7 +44,7 @@ const (
 var rowSizes = [...]uint64{nameRow, rangeRow, fileRow, idRow, flagRow}
 
 // Magic begins every file; its last byte is the version of the format and of the contents of the tables.
-const Magic = "JALONIX\x02"
+const Magic = "JALONIX\x03"
 
 // HeadSize is the magic, checksum, 4 bytes of padding, key, counts of rows.
 const (
