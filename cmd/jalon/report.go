@@ -279,7 +279,7 @@ func (c *reportCmd) events(w io.Writer, t *ctf.Trace, r *report.Reader) error {
 	ft := &format.Trace{Unwind: r.Unwind, WallOffset: t.Info.WallOffset, Elements: 200, Time: textTimes[c.Time]}
 	var sink format.Sink
 	if c.Format == "csv" {
-		sink = report.NewCSV(w, r.Schemas(), ft)
+		sink = report.NewCSV(w, r.Columns(), r.Schemas(), ft)
 	} else {
 		sink = format.OutputNamed(c.Format).New(w, ft)
 	}

@@ -26,10 +26,13 @@ type CSV struct {
 // headColumns are the columns that each event has.
 var headColumns = []string{"time", "cpu", "pid", "tid", "comm", "place", "function"}
 
-// NewCSV returns a CSV for events of these schemas.
-func NewCSV(w io.Writer, schemas []*event.Schema, t *format.Trace) *CSV {
+// NewCSV returns a CSV for events of these schemas; columns begin with those that are named.
+func NewCSV(w io.Writer, columns []string, schemas []*event.Schema, t *format.Trace) *CSV {
 	c := &CSV{w: csv.NewWriter(w), simples: format.NewSimples(t), columns: map[string]int{}, of: map[*event.Schema][]int{}}
 	c.names = append(c.names, headColumns...)
+	for _, name := range columns {
+		c.column(name)
+	}
 	for _, s := range schemas {
 		for i := range s.Fields {
 			c.column(s.Fields[i].Name)

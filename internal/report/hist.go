@@ -86,7 +86,7 @@ func MakeHist(r *Reader, expr, by string) (*Hist, error) {
 		}
 		items = append(items, key...)
 	}
-	if err := r.views(items); err != nil {
+	if err := r.views(items, false); err != nil {
 		return nil, err
 	}
 	if err := r.numbers(value); err != nil {

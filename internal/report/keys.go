@@ -23,11 +23,14 @@ func Keys(t *ctf.Trace, place, expr string, f func(at int64, key string) bool) e
 	}
 	for _, sc := range r.scopes {
 		if sc.schema.Place != name {
-			r.skip(sc)
+			r.skip(sc, "another place")
 		}
 	}
-	if err := r.views(items); err != nil {
+	if err := r.views(items, false); err != nil {
 		return err
+	}
+	if n := len(r.Skipped); n > 0 && len(r.Schemas()) == 0 {
+		return items[0].From.At(items[0].Span, r.Skipped[n-1].Place+": "+r.Skipped[n-1].Why, "")
 	}
 	m := newKeyMaker(r.Unwind)
 	for {

@@ -57,7 +57,7 @@ func MakeLatency(r *Reader, from, to, by string, top int) (*Latency, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := r.keysBy(by)
+	keys, err := r.keysBy(by, a, b)
 	if err != nil {
 		return nil, err
 	}
@@ -87,8 +87,8 @@ func MakeLatency(r *Reader, from, to, by string, top int) (*Latency, error) {
 	return x, err
 }
 
-// keysBy are programs that make the keys of events; nil: threads are.
-func (r *Reader) keysBy(by string) (map[*event.Schema]*view, error) {
+// keysBy are programs that make the keys of events of places; nil: threads are.
+func (r *Reader) keysBy(by string, places ...string) (map[*event.Schema]*view, error) {
 	if by == "" {
 		return nil, nil
 	}
@@ -108,6 +108,9 @@ func (r *Reader) keysBy(by string) (map[*event.Schema]*view, error) {
 			keys[sc.schema] = v
 		} else if !isUsers(err) {
 			return nil, err
+		} else if slices.Contains(places, sc.schema.Place) {
+			_, missing := sc.has(items, r.scopes)
+			r.leave(sc, cmp.Or(lackText(missing), reason(err)))
 		}
 	}
 	return keys, nil

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
@@ -23,14 +24,15 @@ type Query struct {
 // Reader returns the events of a query. It keeps no events.
 type Reader struct {
 	Trace *ctf.Trace
-	// Skipped are the places whose events no filter can choose, since they have not the fields that it needs.
-	Skipped []string
+	// Skipped are the places whose events are left out, since they have not the fields of an expression.
+	Skipped []Skipped
 	// Unknown is how many events the filter could not decide: a value that it needs is not in the trace.
 	Unknown uint64
 	// Read and Chosen count events.
 	Read, Chosen uint64
 
 	q      Query
+	items  int // of the list of fields
 	scopes []*scope
 	sites  map[*event.Schema]*site
 	number []*site // by the number of the schema in the trace; nil: not looked up yet
@@ -38,6 +40,9 @@ type Reader struct {
 	it     *ctf.Iterator
 	orig   *event.Event // of the event that is shown
 }
+
+// Skipped is a place whose events are left out.
+type Skipped struct{ Place, Why string }
 
 // site is what a query does with the events of a schema.
 type site struct {
@@ -70,7 +75,7 @@ func NewReader(t *ctf.Trace, q Query) (*Reader, error) {
 		if err != nil {
 			return nil, err
 		}
-		if err := r.views(items); err != nil {
+		if err := r.views(items, true); err != nil {
 			return nil, err
 		}
 	}
@@ -81,7 +86,8 @@ func parseList(source, text string) ([]lang.Collect, error) {
 	return lang.TextOf(source, text).ParseCollect()
 }
 
-// each compiles something of an expression for each schema. The places for which that fails are skipped; the error is that of all.
+// each compiles something of an expression for each schema. The places for which that fails are skipped. If it fails for all of them, the
+// error is that of a place which has all fields of the expression; there is none if each lacks some that others have.
 func (r *Reader) each(x lang.Expr, from lang.Text, compile func(*scope, *site) error) error {
 	if err := unknownNames(x, from, r.scopes); err != nil && len(r.scopes) > 0 {
 		return err
@@ -101,10 +107,14 @@ func (r *Reader) each(x lang.Expr, from lang.Text, compile func(*scope, *site) e
 		if !isUsers(err) {
 			return err
 		}
+		if why := lackText(sc.lacks(x, r.scopes)); why != "" {
+			r.skip(sc, why)
+			continue
+		}
+		r.skip(sc, reason(err))
 		if first == nil {
 			first = err
 		}
-		r.skip(sc)
 	}
 	if done == 0 {
 		return first
@@ -113,10 +123,15 @@ func (r *Reader) each(x lang.Expr, from lang.Text, compile func(*scope, *site) e
 }
 
 // skip leaves the events of a schema out.
-func (r *Reader) skip(sc *scope) {
+func (r *Reader) skip(sc *scope, why string) {
 	r.sites[sc.schema].skip = true
-	if p := sc.schema.Place; !slices.Contains(r.Skipped, p) {
-		r.Skipped = append(r.Skipped, p)
+	r.leave(sc, why)
+}
+
+// leave notes that the events of a schema are left out.
+func (r *Reader) leave(sc *scope, why string) {
+	if x := (Skipped{sc.schema.Place, why}); !slices.Contains(r.Skipped, x) {
+		r.Skipped = append(r.Skipped, x)
 	}
 }
 
@@ -218,19 +233,35 @@ func (r *Reader) Notes() (list []string) {
 	if r.it != nil {
 		list = append(list, r.it.Damage()...)
 	}
-	if n := len(r.Skipped); n > 0 {
-		text := r.Skipped[0]
-		if n > 1 {
-			text += fmt.Sprintf(" and %d other places", n-1)
-		}
-		list = append(list, "the events of "+text+" are left out: they have not all fields of the expressions")
-	}
+	list = append(list, r.skippedText()...)
 	if first, last, ok := r.Trace.Span(); ok && r.it != nil && r.Read == 0 && (r.q.From != 0 || r.q.To != 0) {
 		begin := time.Unix(0, first+r.Trace.Info.WallOffset)
 		list = append(list, fmt.Sprintf("there are no events in this time: the trace has %v, from %s on", time.Duration(last-first), begin.Format("2006-01-02 15:04:05.999999999")))
 	}
 	if r.Unknown > 0 {
 		list = append(list, fmt.Sprintf("%d events are left out: --where needs values that the trace does not have for them", r.Unknown))
+	}
+	return list
+}
+
+// skippedText names the places that are left out, those with the same reason together.
+func (r *Reader) skippedText() (list []string) {
+	var reasons []string
+	places := map[string][]string{}
+	for _, x := range r.Skipped {
+		if places[x.Why] == nil {
+			reasons = append(reasons, x.Why)
+		}
+		places[x.Why] = append(places[x.Why], x.Place)
+	}
+	const most = 4
+	for _, why := range reasons {
+		names := places[why]
+		text := strings.Join(names[:min(len(names), most)], ", ")
+		if n := len(names) - most; n > 0 {
+			text += fmt.Sprintf(" and %d other places", n)
+		}
+		list = append(list, "the events of "+text+" are left out: "+why)
 	}
 	return list
 }

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -10,6 +11,7 @@ import (
 // view shows of the events of a schema the fields that the user chose: recorded ones as they are, and computed ones.
 type view struct {
 	schema   event.Schema
+	items    []int    // by field: its number in the user's list
 	from     []int    // by field: the recorded field that it is; -1: it is computed
 	list     *program // of the computed fields; nil: there are none
 	computed []int
@@ -17,8 +19,8 @@ type view struct {
 	raw      []byte
 }
 
-// views makes the views of all schemas.
-func (r *Reader) views(items []lang.Collect) error {
+// views makes the views of all schemas. some: a place that has not all items shows those that it has; otherwise it is skipped.
+func (r *Reader) views(items []lang.Collect, some bool) error {
 	for i := range items {
 		if err := unknownNames(items[i].X, items[i].From, r.scopes); err != nil && !r.isField(items[i].Text) && len(r.scopes) > 0 {
 			return err
@@ -26,20 +28,30 @@ func (r *Reader) views(items []lang.Collect) error {
 	}
 	var first error
 	done := 0
+	r.items = len(items)
 	for _, sc := range r.scopes {
 		x := r.sites[sc.schema]
 		if x.skip {
 			continue
 		}
 		v, err := sc.view(items)
-		if err != nil && !isUsers(err) {
+		switch {
+		case err == nil:
+			v.items = numbersTo(len(items))
+		case !isUsers(err):
 			return err
+		default:
+			have, missing := sc.has(items, r.scopes)
+			if some && len(have) > 0 && len(missing) > 0 {
+				v, err = sc.partOf(items, have)
+			} else if why := lackText(missing); why != "" {
+				r.skip(sc, why)
+				continue
+			}
 		}
 		if err != nil {
-			if first == nil {
-				first = err
-			}
-			r.skip(sc)
+			r.skip(sc, reason(err))
+			first = cmp.Or(first, err)
 			continue
 		}
 		x.view = v
@@ -49,6 +61,61 @@ func (r *Reader) views(items []lang.Collect) error {
 		return first
 	}
 	return nil
+}
+
+func numbersTo(n int) []int {
+	list := make([]int, n)
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// has are the numbers of the items for which a place has all fields, if one of them is more than a word, and the fields of the others.
+func (sc *scope) has(items []lang.Collect, scopes []*scope) (have []int, missing []string) {
+	fields := false
+	for i, it := range items {
+		if names := sc.lacks(it.X, scopes); len(names) > 0 && sc.fieldNamed(it.Text) < 0 {
+			missing = append(missing, names...)
+			continue
+		}
+		have = append(have, i)
+		w, isReg := it.X.(*lang.Reg)
+		fields = fields || !isReg || !isWord(w.Name)
+	}
+	if !fields {
+		have = nil
+	}
+	return have, missing
+}
+
+// partOf is the view of some items of a list.
+func (sc *scope) partOf(items []lang.Collect, numbers []int) (*view, error) {
+	var part []lang.Collect
+	for _, i := range numbers {
+		part = append(part, items[i])
+	}
+	v, err := sc.view(part)
+	if err == nil {
+		v.items = numbers
+	}
+	return v, err
+}
+
+// Columns are the names of the fields that events can have, in the order of the list that the user gave.
+func (r *Reader) Columns() (list []string) {
+	for i := range r.items {
+		for _, sc := range r.scopes {
+			x := r.sites[sc.schema]
+			if x.view == nil {
+				continue
+			}
+			if n := slices.Index(x.view.items, i); n >= 0 {
+				list = append(list, x.view.schema.Fields[n].Name)
+			}
+		}
+	}
+	return list
 }
 
 func (r *Reader) isField(name string) bool {
