@@ -77,3 +77,32 @@ func eventsAt(t *testing.T, prog, mark, collect, cond string) []string {
 	}
 	return list
 }
+
+// TestCallersBehindTailCalls: the argument of a function that was reached by a tail call, from a function that has saved and
+// restored the register in which the first caller has it.
+func TestCallersBehindTailCalls(t *testing.T) {
+	need(t, "gcc", "clang")
+	const once = "p->a=7 *p={a = 7, b = 1} p->a=9 *p={a = 9, b = 1} "
+	for _, build := range []string{"gcc -O2 -fno-ipa-ra", "gcc -O2 -fno-ipa-ra -fno-omit-frame-pointer", "gcc -O3 -gdwarf-4", "clang -O2"} {
+		flags := append(strings.Fields(build), "-g")
+		prog := compile(t, flags[0], "tailsaved.c", flags[1:]...)
+		place := lineWith(t, "programs/tailsaved.c", "// in last")
+		for _, engine := range []string{"process", "kernel"} {
+			file := filepath.Join(t.TempDir(), "events")
+			res := jalon(t, "trace", "-o", file, "--engine", engine, "-c", "p->a, *p", place, "--", prog)
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err, res.stderr)
+			}
+			var got string
+			for _, l := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+				if i := strings.Index(l, "p->a="); i >= 0 {
+					got += l[i:] + " "
+				}
+			}
+			if got != strings.Repeat(once, 3) {
+				t.Errorf("%s, %s: %q\n%s", build, engine, got, res.stderr)
+			}
+		}
+	}
+}

@@ -215,3 +215,27 @@ func TestFrameErrors(t *testing.T) {
 		}
 	}
 }
+
+// TestFramesOfFew: a frame without arguments is no error, and neither are members of an object in parts that is optimised out as
+// a whole: the other items have their values.
+func TestFramesOfFew(t *testing.T) {
+	need(t, "gcc")
+	prog := compile(t, "gcc", "partbits.c", "-g", "-O2")
+	place := lineWith(t, "programs/partbits.c", "// in inner")
+	for _, engine := range []string{"process", "kernel"} {
+		file := filepath.Join(t.TempDir(), "events")
+		res := jalon(t, "trace", "-o", file, "--engine", engine, "-c", "$args@1, @up($args), p->d, p->e, *p, k", place, "--", prog)
+		b, err := os.ReadFile(file)
+		if err != nil || res.status != 0 {
+			t.Fatal(err, res.stderr)
+		}
+		if !strings.Contains(string(b), " p->d=9 p->e=-5 *p=") || !strings.HasSuffix(string(b), " k=4\n") {
+			t.Errorf("%s: %s%s", engine, b, res.stderr)
+		}
+	}
+	file := filepath.Join(t.TempDir(), "events")
+	res := jalon(t, "trace", "-o", file, "-c", "@entry($args), $retval", "main%return", "--", prog)
+	if b, err := os.ReadFile(file); err != nil || res.status != 0 || !strings.Contains(string(b), "$retval=0") {
+		t.Errorf("%v: %s%s", err, b, res.stderr)
+	}
+}

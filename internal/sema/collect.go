@@ -140,10 +140,10 @@ func (co *collector) item(it lang.Collect) []*plan {
 			return f(co, it)
 		}
 	}
-	if list := co.entryArgs(it); list != nil {
+	if list, ok := co.entryArgs(it); ok {
 		return list
 	}
-	if list := co.frameGroup(it); list != nil {
+	if list, ok := co.frameGroup(it); ok {
 		return list
 	}
 	p := co.exitField(it)

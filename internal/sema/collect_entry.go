@@ -4,18 +4,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// entryArgs plans @entry($args): the arguments that are numbers and pointers, as they were when the function was entered. It returns nil
-// for all else. A pointer to text is shown without the text, which may have changed.
-func (co *collector) entryArgs(it lang.Collect) []*plan {
+// entryArgs plans @entry($args): the arguments that are numbers and pointers, as they were when the function was entered. ok: it is such
+// an item; a function may have none. A pointer to text is shown without the text, which may have changed.
+func (co *collector) entryArgs(it lang.Collect) (plans []*plan, ok bool) {
 	call, ok := it.X.(*lang.Call)
 	if !ok || len(call.Args) != 1 || !isEntry(call.Fn) {
-		return nil
+		return nil, false
 	}
 	if r, ok := call.Args[0].(*lang.Reg); !ok || r.Name != "args" {
-		return nil
+		return nil, false
 	}
 	co.needPair("@entry", it.Span)
-	var plans []*plan
 	for _, v := range co.in.Exit.Pair.Entry.Scope.Args() {
 		p := &plan{}
 		b := co.try(func() {
@@ -34,7 +33,7 @@ func (co *collector) entryArgs(it lang.Collect) []*plan {
 		p.Name, p.Group, p.span = v.Name, it.Text, it.Span
 		plans = append(plans, p)
 	}
-	return plans
+	return plans, true
 }
 
 func isEntry(x lang.Expr) bool {

@@ -76,8 +76,9 @@ func (st *site) own(name string, span lang.Span) {
 	}
 }
 
-// frameGroup plans $args@n, $locals@n, @up($args, n) and @up($locals, n). It returns nil for all else.
-func (co *collector) frameGroup(it lang.Collect) (plans []*plan) {
+// frameGroup plans $args@n, $locals@n, @up($args, n) and @up($locals, n). ok: it is such an item; a
+// frame may have no variables.
+func (co *collector) frameGroup(it lang.Collect) (plans []*plan, ok bool) {
 	var group *lang.Reg
 	var number lang.Expr
 	n := 1
@@ -87,7 +88,7 @@ func (co *collector) frameGroup(it lang.Collect) (plans []*plan) {
 		number = x.N
 	case *lang.Call:
 		if !lang.OtherFrame(x) || len(x.Args) < 1 || len(x.Args) > 2 {
-			return nil
+			return nil, false
 		}
 		group, _ = x.Args[0].(*lang.Reg)
 		if len(x.Args) == 2 {
@@ -95,7 +96,7 @@ func (co *collector) frameGroup(it lang.Collect) (plans []*plan) {
 		}
 	}
 	if group == nil || group.Name != "args" && group.Name != "locals" {
-		return nil
+		return nil, false
 	}
 	if number != nil {
 		n = frameNumber(co.checker, number)
@@ -118,12 +119,12 @@ func (co *collector) frameGroup(it lang.Collect) (plans []*plan) {
 		p := &plan{span: it.Span}
 		p.Name = it.Text
 		p.unsupported(b.why)
-		return []*plan{p}
+		return []*plan{p}, true
 	}
 	for _, p := range plans {
 		if p.Name != it.Text && n > 0 {
 			p.Name += "@" + strconv.Itoa(n)
 		}
 	}
-	return plans
+	return plans, true
 }

@@ -253,9 +253,11 @@ func (st *site) needExpr(e expr, v *varRef, ops []debuginfo.Op, read bool) {
 		st.failUnavailable(e, v, why)
 	}
 	if released(ops, read) {
-		st.failUnavailable(e, v, "its place on the stack is already released")
+		st.failUnavailable(e, v, releasedPlace)
 	}
 }
+
+const releasedPlace = "its place on the stack is already released"
 
 // failUnavailable reports a variable without a value, and where it has one.
 func (st *site) failUnavailable(e expr, v *varRef, why string) {
@@ -263,6 +265,7 @@ func (st *site) failUnavailable(e expr, v *varRef, why string) {
 	if _, part := e.(*sub); part {
 		what = fmt.Sprintf("this part of %q", v.name)
 	}
+	undescribed := v.name != "retval" && (why == releasedPlace || v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 || slices.ContainsFunc(v.loc.Pieces, func(p debuginfo.Piece) bool { return p.Kind == debuginfo.IsMissing && p.Why == why }))
 	if why == "" {
 		why = "optimised out"
 	}
@@ -270,7 +273,6 @@ func (st *site) failUnavailable(e expr, v *varRef, why string) {
 	if rest, ok := strings.CutPrefix(why, "optimised out"); ok {
 		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
-	undescribed := v.name != "retval" && (v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 || slices.ContainsFunc(v.loc.Pieces, func(p debuginfo.Piece) bool { return p.Kind == debuginfo.IsMissing && p.Why == why }))
 	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, undescribed, why, false})
 }
 

@@ -3,6 +3,7 @@ package dwarf
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
@@ -78,7 +79,7 @@ func (lo *locations) atEntryOf(u *unit, e loc.Entered) ([]debuginfo.Op, string) 
 		return nil, onlyAtEntry
 	}
 	if len(lo.via) > 0 {
-		ops, ok := lo.fromCaller(rule, lo.via, want)
+		ops, ok := lo.fromCaller(atTailCall(rule), lo.via, want)
 		if !ok {
 			return nil, onlyAtEntry
 		}
@@ -103,6 +104,17 @@ func (lo *locations) fromCaller(rule *frame.Rule, w way, want passed) ([]debugin
 		}
 		return recovered(rule, n)
 	})
+}
+
+// atTailCall is the rule at a tail call. The function has removed its frame, so the registers that it saved there have their
+// values again. Compilers do not say so; what lay there is overwritten by the function that is called.
+func atTailCall(rule *frame.Rule) *frame.Rule {
+	out := *rule
+	out.Regs = maps.Clone(rule.Regs)
+	maps.DeleteFunc(out.Regs, func(_ int, r frame.RegRule) bool {
+		return r.Kind == frame.AtCFA && r.Offset < -host.Processor.ReturnSlot
+	})
+	return &out
 }
 
 // passedBy is what the last call of a way passes, in the registers at the call.
