@@ -31,6 +31,15 @@ func TestFollow(t *testing.T) {
 	if r := jalon(t, "trace", "process:exec", "--no-follow", "--", "sh", "-c", script); strings.Contains(r.stdout, "process:exec") {
 		t.Errorf("--no-follow:\n%s", r.stdout)
 	}
+	for _, c := range []struct {
+		arg  string
+		cats bool
+	}{{"-q", true}, {"--no-follow", false}} {
+		r := jalon(t, "trace", "software:page-faults:1", c.arg, "-f", "json", "--", "sh", "-c", "cat /dev/null; true")
+		if strings.Contains(r.stdout, `"comm":"cat"`) != c.cats || !strings.Contains(r.stdout, `"comm":"sh"`) {
+			t.Errorf("software:page-faults:1 %s:\n%.2000s%s", c.arg, r.stdout, r.stderr)
+		}
+	}
 	running := exec.Command("sh", "-c", "read x; /bin/true; (/bin/echo $x)")
 	in, err := running.StdinPipe()
 	if err != nil {

@@ -61,7 +61,7 @@ func attachCounter(k *Kernel, prog *ebpf.Program, t *Target) ([]part, error) {
 
 func openCounter(attr *unix.PerfEventAttr, t *Target) ([]int, error) {
 	if t.Pid != 0 {
-		return openThreads(attr, t.Pid)
+		return openThreads(attr, t.Pid, t.Children)
 	}
 	cpus, err := onlineCPUs()
 	if err != nil {
@@ -125,12 +125,15 @@ func closeAll(fds []int) {
 // processes (Linux 5.13).
 const perfBitInheritThread = 1 << 35
 
-// openThreads opens the event for every thread of a process; threads that they start later inherit it. For a
+// openThreads opens the event for every thread of a process; threads that they start later inherit it, with children processes too. For a
 // thread that starts in the meantime it is unknown whether it inherits the event. So if there is a new thread
 // at the end, openThreads starts again.
-func openThreads(attr *unix.PerfEventAttr, pid int) ([]int, error) {
+func openThreads(attr *unix.PerfEventAttr, pid int, children bool) ([]int, error) {
 	const tries = 100
-	attr.Bits |= unix.PerfBitInherit | perfBitInheritThread
+	attr.Bits |= unix.PerfBitInherit
+	if !children {
+		attr.Bits |= perfBitInheritThread
+	}
 	for range tries {
 		before, err := threads(pid)
 		if err != nil {

@@ -53,6 +53,7 @@ type Target struct {
 	RefCtrOffset uint64 // of the USDT semaphore in the file; 0: none. Below 4 GiB.
 
 	Pid       int    // 0: all; otherwise the process with all its threads. Not for kernel places.
+	Children  bool   // with Pid, of timers and counters: also the processes that it starts later, and their descendants
 	Frequency uint64 // hits a second
 	Period    uint64 // nanoseconds (Profile, Interval) or events (Software, Hardware) between hits
 	Config    uint64 // number of the event: SoftwareEvents, HardwareEvents

@@ -155,6 +155,9 @@ func (s *Session) kernelOptions() kernel.Options {
 		opt.Program = image.ProgramFile(opt.Tgid)
 		pid := opt.Tgid
 		opt.File = func(name string) string { return image.Named(pid, name) }
+		if s.opt.Kernel.Counted {
+			opt.Counted = pid
+		}
 		if s.opt.Kernel.Anyone {
 			opt.Tgid, opt.File = 0, nil // paths are then resolved in jalon's own mount namespace
 		}

@@ -81,6 +81,7 @@ type Kernel struct {
 	All     bool   // places in programs become uprobes, for all processes or for one
 	Follow  bool   // places of the kernel are traced in descendants of the process too
 	Anyone  bool   // hits of all processes are shown, also if one is named or started
+	Counted bool   // timers and counters are limited to the process and its descendants also with Anyone
 	Cgroup  uint64 // only in this cgroup
 	Vmlinux string // debug information of the kernel; without a traced process, FILE:LINE is a line of the kernel
 	Cost    bool   // measure the time of hits

@@ -61,6 +61,8 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kernel.UserRegs = e.facts.userRegs
 	kernel.Tables = e.k != nil && e.facts.followable() && e.pids.namespace == nil && v.target.Kind != bpf.Iter
 	switch {
+	case v.target.Children: // the kernel calls the program in these processes only
+		kernel.Tgid, kernel.Follow = 0, false
 	case v.target.Kind == bpf.Iter: // its hits are jalon's own, and are about other processes
 		kernel.Tgid, kernel.Cgroup, kernel.Follow = 0, 0, false
 	case e.opt.Tgid == 0 && e.opt.Cgroup == 0 && leavesOutJalon(&v.target):

@@ -70,8 +70,17 @@ func TestEnable(t *testing.T) {
 			t.Errorf("program %d is still attached", i)
 		}
 	}
+	e.programs = list
+	if err := e.turn(list, true); err != nil {
+		t.Fatal(err)
+	}
 	if err := e.Stop(); err != nil {
 		t.Fatal(err)
+	}
+	for _, l := range e.loads[:3] { // the second of a pair has no switch
+		if id := l.programs[0].id; !e.Rings().Off(id) {
+			t.Errorf("program %d counts hits while the others are detached", id)
+		}
 	}
 	if !e.switches.ended {
 		t.Error("programs are detached behind the end")

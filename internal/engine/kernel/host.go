@@ -12,8 +12,10 @@ import (
 
 // Options configure a Host.
 type Options struct {
-	Tgid    int    // trace this process only; 0: all
-	Follow  bool   // with Tgid, places of the kernel are traced in its later descendants too
+	Tgid   int  // trace this process only; 0: all
+	Follow bool // with Tgid, places of the kernel are traced in its later descendants too
+	// Counted, with Tgid 0, is the process to which timers and counters are limited, with its later descendants; 0: they are not.
+	Counted int
 	Program string // the file of places in programs that name none; "": they must
 	// File gives the path by which jalon opens what the process means by a file's name;
 	// "" where that is the same file. May be nil.

@@ -30,8 +30,12 @@ func (e *timers) counter(p *probe.Place, period uint64) ([]candidate, error) {
 
 // counting returns the one candidate of a counter; the registers are those of the interrupted code.
 func (e *timers) counting(p *probe.Place, t bpf.Target) ([]candidate, error) {
-	if t.Kind.OfProcess() {
-		t.Pid = e.opt.Tgid
+	switch {
+	case !t.Kind.OfProcess():
+	case e.opt.Counted != 0:
+		t.Pid, t.Children = e.opt.Counted, true
+	default:
+		t.Pid, t.Children = e.opt.Tgid, e.opt.Follow && e.opt.Tgid != 0
 	}
 	return []candidate{{
 		place: p.Text, function: t.String(),

@@ -34,7 +34,7 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 	opt := session.Options{
 		Tracepoints: tps, BufferSize: ringSize(tps, length, s.program.Config.Int("perf_rb_pages")), StringLimit: length, RepeatLimit: length, StackLimit: stackCopied, StackFrames: stackFrames,
 		DebugDirs: s.opt.DebugDirs, Warn: s.opt.Warn, Log: s.opt.Log, Process: s.opt.Pid != 0 || s.opt.Argv != nil,
-		Kernel: session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps)},
+		Kernel: session.Kernel{All: s.opt.Uprobes || s.opt.Pid == 0 && s.opt.Argv == nil, Anyone: anyone(tps), Counted: true},
 		NewSink: func(sess *session.Session) drain.Sink {
 			return &sink{s: s, sess: sess, lines: s.program.Config.Bool("show_debug_info")}
 		},
