@@ -195,3 +195,19 @@ func TestSharedCounts(t *testing.T) {
 		}
 	}
 }
+
+// TestFlightSize: a flight recorder of the kernel whose buffers have another size than the user wants says so.
+func TestFlightSize(t *testing.T) {
+	t.Setenv("XDG_RUNTIME_DIR", runtimeDir(t))
+	for size, want := range map[string]string{
+		"4k":    "KiB for each CPU, not 4: its parts have room for the largest event",
+		"5M":    "", // 8 MiB: a power of two
+		"1024k": "",
+	} {
+		dir := filepath.Join(t.TempDir(), "run")
+		p := jalon(t, "record", "-o", dir, "--flight", size, "syscall:exit_group", "--", "/bin/true")
+		if errs := p.Errs.String(); want != "" && !strings.Contains(errs, want) || want == "" && strings.Contains(errs, "KiB for each CPU") {
+			t.Errorf("%s: %s", size, errs)
+		}
+	}
+}

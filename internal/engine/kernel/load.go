@@ -74,11 +74,24 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 	if err != nil {
 		return m, err
 	}
-	if m.flat.RingSize < size && e.run.Overwrite {
-		e.warn(fmt.Sprintf("the newest events of the kernel's places are kept in %d KiB for each CPU, not %d: the kernel's programs can address %d MiB in all", m.flat.RingSize>>10, size>>10, uint64(ring.MaxFlat)>>20))
-	}
+	e.otherSize(m.flat, size)
 	m.shared, err = m.flat.Wrap(m.buffer.Memory())
 	return m, err
+}
+
+// otherSize warns of rings that are overwritten which have not the size that the user wants: it is how far back they go.
+func (e *loader) otherSize(f ring.Flat, size int) {
+	why := ""
+	switch {
+	case !e.run.Overwrite:
+	case f.RingSize < size:
+		why = fmt.Sprintf("the kernel's programs can address %d MiB in all", uint64(ring.MaxFlat)>>20)
+	case f.RingSize >= 2*max(size, ring.PageSize): // more than rounded to a power of two
+		why = "its parts have room for the largest event"
+	}
+	if why != "" {
+		e.warn(fmt.Sprintf("the newest events of the kernel's places are kept in %d KiB for each CPU, not %d: %s", f.RingSize>>10, max(size>>10, 1), why))
+	}
 }
 
 // space is the address space of a program's loads. A program in user code that also reads its task_struct
