@@ -103,3 +103,27 @@ func TestRegisters(t *testing.T) {
 	step := registersOf(t, program, more, append(trace("collect $rip", "while-stepping 2", "collect $regs", "end"), "tfind 4")...)
 	compareRegisters(t, step, registersOf(t, program, more, append(stop, "delete", "stepi")...), `^$`)
 }
+
+// TestDeadRegistersShown: a place may destroy a register that the program does not read again, but not if another place shows it,
+// which may be a uprobe: shown+19 has no room for a jump, because shown+21 is a place too.
+func TestDeadRegistersShown(t *testing.T) {
+	need(t, "gcc")
+	prog := compile(t, "gcc", "deadregs.c", "-O2")
+	many := "$rax, $rdi, $rsi, $rsp, $rbx, $rbp"
+	for _, engine := range []string{"auto", "process", "kernel"} {
+		for _, behind := range [][]string{nil, {"shown+21", "-c", "1"}} {
+			file := filepath.Join(t.TempDir(), "events")
+			args := append([]string{"trace", "-o", file, "--engine", engine, "shown+13", "-c", many, "shown+19", "-c", "$r15"}, behind...)
+			res := jalon(t, append(args, "--", prog)...)
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err, res.stderr)
+			}
+			for i := range 5 {
+				if want := fmt.Sprintf(" $r15=%d\n", 0x1234+i); !strings.Contains(string(b), want) {
+					t.Errorf("%s, %q: no %q in\n%s%s", engine, behind, want, b, res.stderr)
+				}
+			}
+		}
+	}
+}

@@ -51,6 +51,9 @@ func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	defer closeMem()
 	pl.others.found = foreign{}
 	run := &planning{planner: pl, avoid: avoid, mem: mem, codes: map[uint64]*patch.Code{}}
+	for _, x := range fresh {
+		pl.seen.add(x.IR) // also of those that become uprobes
+	}
 	for i, x := range fresh {
 		if err := pl.step("choosing tactics", i, len(fresh)); err != nil {
 			return nil, err
@@ -71,7 +74,6 @@ func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 				continue // planned again
 			}
 			pl.sites.number(x)
-			pl.seen.add(x.IR)
 		}
 	}
 	return plans, nil
