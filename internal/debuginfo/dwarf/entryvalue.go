@@ -16,6 +16,9 @@ const changedAtEntry = "optimised out here: the compiler describes only the valu
 // NotStored is why a parameter has no value in the code that stores it.
 const NotStored = "the function has not stored it yet, and in which register it is passed is not certain"
 
+// NotMoved is why a variable of Go has no value in the code before the first line of the body.
+const NotMoved = "it is moved to the heap by code that is not executed yet here"
+
 // NotBegun is why a variable of the frame has no value at the first instruction.
 const NotBegun = "it has no value yet at the function's first instruction"
 
@@ -30,6 +33,9 @@ const NotBegun = "it has no value yet at the function's first instruction"
 // computation uses that register.
 func (lo *locations) atCall(d die, loc debuginfo.Location) debuginfo.Location {
 	if lo.f == nil || lo.pc < lo.f.entry() {
+		return loc
+	}
+	if loc = lo.movedToHeap(d, loc); loc.Unavailable != "" {
 		return loc
 	}
 	entry := lo.entered()

@@ -32,7 +32,7 @@ func noValue(s debuginfo.Scope, f *dwarf.Function, name string) string {
 		return "" // an error is reported when it is read
 	}
 	switch v.Loc.Unavailable {
-	case dwarf.NotStored:
+	case dwarf.NotStored, dwarf.NotMoved:
 		return "where " + name + " is at the first instruction of " + f.Name + " is not known: " + v.Loc.Unavailable
 	case dwarf.NotBegun:
 		return name + " has no value yet at the first instruction of " + f.Name + ": place the probe at a line (FILE:LINE)"
