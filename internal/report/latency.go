@@ -109,7 +109,7 @@ func (r *Reader) keysBy(by string, places ...string) (map[*event.Schema]*view, e
 		} else if !isUsers(err) {
 			return nil, err
 		} else if slices.Contains(places, sc.schema.Place) {
-			_, missing := sc.has(items, r.scopes)
+			_, missing := sc.has(items, r.all)
 			r.leave(sc, cmp.Or(lackText(missing), reason(err)))
 		}
 	}

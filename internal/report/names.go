@@ -3,6 +3,7 @@ package report
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -115,8 +116,32 @@ func reason(err error) string {
 	return err.Error()
 }
 
+// union has what the scopes of a trace have, of which there can be thousands.
+type union struct {
+	scopes []*scope
+	forms  map[string]string
+	types  map[string]bool // what isType has found
+}
+
+func newUnion(scopes []*scope) *union {
+	u := &union{scopes: scopes, forms: map[string]string{}, types: map[string]bool{}}
+	for _, sc := range scopes {
+		maps.Copy(u.forms, sc.forms)
+	}
+	return u
+}
+
+func (u *union) isType(name string) bool {
+	is, ok := u.types[name]
+	if !ok {
+		is = slices.ContainsFunc(u.scopes, func(sc *scope) bool { return sc.isType(name) })
+		u.types[name] = is
+	}
+	return is
+}
+
 // lacks are the fields in an expression that other scopes have, and this one has not, as they are written.
-func (sc *scope) lacks(x lang.Expr, scopes []*scope) (list []string) {
+func (sc *scope) lacks(x lang.Expr, all *union) (list []string) {
 	add := func(name string) {
 		if !slices.Contains(list, name) {
 			list = append(list, name)
@@ -125,9 +150,7 @@ func (sc *scope) lacks(x lang.Expr, scopes []*scope) (list []string) {
 	unknown := func(y lang.Expr) bool {
 		return slices.ContainsFunc(leaves(y, []*scope{sc}), func(l leaf) bool { return !sc.knows(l.name) })
 	}
-	x, d := lang.Decide(x, func(name string) bool {
-		return slices.ContainsFunc(scopes, func(o *scope) bool { return o.isType(name) })
-	})
+	x, d := lang.Decide(x, all.isType)
 	if d != nil || !unknown(x) {
 		return nil
 	}
@@ -139,12 +162,10 @@ func (sc *scope) lacks(x lang.Expr, scopes []*scope) (list []string) {
 		if m, ok := y.(*lang.Member); ok && m.Arrow {
 			forms = append(forms, "(*"+lang.String(m.X)+")")
 		}
-		for _, o := range scopes {
-			for _, form := range forms {
-				if name, ok := o.forms[form]; ok {
-					add(name)
-					return y
-				}
+		for _, form := range forms {
+			if name, ok := all.forms[form]; ok {
+				add(name)
+				return y
 			}
 		}
 		switch y := y.(type) {
@@ -154,7 +175,7 @@ func (sc *scope) lacks(x lang.Expr, scopes []*scope) (list []string) {
 			add("$" + y.Name)
 		case *lang.Call:
 			for _, a := range y.Args {
-				for _, name := range sc.lacks(a, scopes) {
+				for _, name := range sc.lacks(a, all) {
 					add(name)
 				}
 			}

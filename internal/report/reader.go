@@ -34,6 +34,7 @@ type Reader struct {
 	q      Query
 	items  int // of the list of fields
 	scopes []*scope
+	all    *union
 	sites  map[*event.Schema]*site
 	number []*site // by the number of the schema in the trace; nil: not looked up yet
 	site   *site   // of the event that was read last
@@ -58,6 +59,7 @@ func NewReader(t *ctf.Trace, q Query) (*Reader, error) {
 		r.scopes = append(r.scopes, newScope(s))
 		r.sites[s] = &site{}
 	}
+	r.all = newUnion(r.scopes)
 	if q.Where != "" {
 		c, err := lang.ParseCondition(lang.TextOf("--where", q.Where))
 		if err != nil {
@@ -107,7 +109,7 @@ func (r *Reader) each(x lang.Expr, from lang.Text, compile func(*scope, *site) e
 		if !isUsers(err) {
 			return err
 		}
-		if why := lackText(sc.lacks(x, r.scopes)); why != "" {
+		if why := lackText(sc.lacks(x, r.all)); why != "" {
 			r.skip(sc, why)
 			continue
 		}

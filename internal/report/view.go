@@ -41,7 +41,7 @@ func (r *Reader) views(items []lang.Collect, some bool) error {
 		case !isUsers(err):
 			return err
 		default:
-			have, missing := sc.has(items, r.scopes)
+			have, missing := sc.has(items, r.all)
 			if some && len(have) > 0 && len(missing) > 0 {
 				v, err = sc.partOf(items, have)
 			} else if why := lackText(missing); why != "" {
@@ -72,10 +72,10 @@ func numbersTo(n int) []int {
 }
 
 // has are the numbers of the items for which a place has all fields, if one of them is more than a word, and the fields of the others.
-func (sc *scope) has(items []lang.Collect, scopes []*scope) (have []int, missing []string) {
+func (sc *scope) has(items []lang.Collect, all *union) (have []int, missing []string) {
 	fields := false
 	for i, it := range items {
-		if names := sc.lacks(it.X, scopes); len(names) > 0 && sc.fieldNamed(it.Text) < 0 {
+		if names := sc.lacks(it.X, all); len(names) > 0 && sc.fieldNamed(it.Text) < 0 {
 			missing = append(missing, names...)
 			continue
 		}
