@@ -216,21 +216,37 @@ func (s *Stat) Text(w io.Writer, top int) error {
 		fmt.Fprintf(w, "\n%d hits were lost: there was no room in the rings (--buffer)\n", s.Lost)
 	}
 	fmt.Fprintln(w)
-	fmt.Fprintln(tw, "events\tpart\tthread\t  events by place\t")
+	fmt.Fprintln(tw, "events\tpart\tthread\t  events by place") // what is behind the last tab is not aligned
 	for i, th := range s.Threads {
 		if i == top {
-			fmt.Fprintf(tw, "\t\t%d more threads\t\t\n", len(s.Threads)-top)
+			fmt.Fprintf(tw, "\t\t%d more threads\t\n", len(s.Threads)-top)
 			break
 		}
-		var by []string
-		for n, p := range s.Places {
-			if c := th.By[n]; c > 0 && len(s.Places) > 1 {
-				by = append(by, fmt.Sprintf("%s %d", p.name(), c))
-			}
-		}
-		fmt.Fprintf(tw, "%d\t%s\t%s\t  %s\t\n", th.Events, percent(th.Events, s.Events), threadName(th.Comm, th.Pid, th.Tid), strings.Join(by, ", "))
+		fmt.Fprintf(tw, "%d\t%s\t%s\t  %s\n", th.Events, percent(th.Events, s.Events), threadName(th.Comm, th.Pid, th.Tid), s.places(th))
 	}
 	return tw.Flush()
+}
+
+// mostPlaces is how many places are named for a thread.
+const mostPlaces = 4
+
+// places names the places of most of a thread's events; none if there is only one place.
+func (s *Stat) places(th *ThreadStat) string {
+	var of []int
+	for n := range s.Places {
+		if th.By[n] > 0 && len(s.Places) > 1 {
+			of = append(of, n)
+		}
+	}
+	slices.SortStableFunc(of, func(a, b int) int { return cmp.Compare(th.By[b], th.By[a]) })
+	var by []string
+	for i, n := range of {
+		if i == mostPlaces {
+			return fmt.Sprintf("%s, %d more places", strings.Join(by, ", "), len(of)-i)
+		}
+		by = append(by, fmt.Sprintf("%s %d", s.Places[n].name(), th.By[n]))
+	}
+	return strings.Join(by, ", ")
 }
 
 func (p *PlaceStat) name() string {

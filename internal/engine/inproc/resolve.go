@@ -99,7 +99,7 @@ func (l *modules) resolve(place *probe.Place) ([]found, error) {
 	case place.Path == "":
 		first = errors.New("no file that the process has mapped has code")
 	default:
-		first = fmt.Errorf("the process has no code of %s mapped (--pending waits for a library that it loads later)", place.Path)
+		first = fmt.Errorf("the process has no code of %s mapped (--pending of jalon trace waits for a library that it loads later; jalon run without -c and -p has uprobes in all processes)", place.Path)
 	}
 	return nil, probe.Error(place, first)
 }
