@@ -5,6 +5,8 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
+	"syscall"
 	"testing"
 
 	"github.com/jalon-trace/jalon"
@@ -77,4 +79,40 @@ func TestArmedTogether(t *testing.T) {
 	if got := res.Sites[0].Recorded; got != after {
 		t.Errorf("%d records for %d calls; %d were made before", got, after, early)
 	}
+}
+
+// TestAddedShowsDeadRegister: a place may use a register that the program does not read again. A place that is added later and
+// shows the register has its value, and the first one still has its hits.
+func TestAddedShowsDeadRegister(t *testing.T) {
+	prog := filepath.Join(t.TempDir(), "deadregs")
+	if out, err := exec.Command("gcc", "-O2", "-o", prog, "test/programs/deadregs.c").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	tr := start(t, jalon.Command(prog, "long"), one("shown+13", "", "$rax", "$rdi", "$rsi", "$rsp", "$rbx", "$rbp"))
+	for ev := range tr.Events() {
+		pid := ev.PID
+		t.Cleanup(func() { _ = syscall.Kill(pid, syscall.SIGKILL) })
+		break
+	}
+	for _, place := range []string{"shown+19", "shown+21"} {
+		if _, err := tr.Add(t.Context(), jalon.Tracepoint{Place: place, Collect: []string{"$r15"}}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	shown := 0
+	for ev := range tr.Events() {
+		if ev.Schema.Place != "shown+19" {
+			continue
+		}
+		if v, ok := ev.Value(0).Uint64(); !ok || v < 0x1234 || v > 0x1238 {
+			t.Fatalf("r15 is %#x", v)
+		}
+		if shown++; shown == 20 {
+			break
+		}
+	}
+	if shown < 20 {
+		t.Fatalf("%d events", shown)
+	}
+	next(t, tr, "$rax")
 }

@@ -1,4 +1,6 @@
 /* A register that is overwritten before it is read again, and that a later place shows. */
+#include <unistd.h>
+
 long shown(long x);
 
 __asm__(
@@ -12,11 +14,14 @@ __asm__(
 	"	ret\n"                      /* shown+21 */
 	".size shown,.-shown\n");
 
-int main(void)
+int main(int argc, char **argv)
 {
 	long n = 0;
 
-	for (long i = 0; i < 5; i++)
-		n += shown(i);
+	for (long i = 0; i < (argc > 1 ? 50000 : 5); i++) {
+		n += shown(i % 5);
+		if (argc > 1)
+			usleep(1000);
+	}
 	return n == 1;
 }

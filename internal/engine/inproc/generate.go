@@ -135,6 +135,7 @@ func (c *compiler) generate(p *placed, used *used, known *templates) error {
 // hitCode compiles the hit program of a site for an address.
 func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known *templates) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
+	x.destroys = seen{gpr, flags}
 	coldAt := p.region.base + p.region.half() + used.cold
 	tables, err := c.buffers.mapsOf(x.Program)
 	if err != nil {

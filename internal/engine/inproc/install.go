@@ -285,11 +285,16 @@ func (in *installer) jump(st *process.Stopped, plans []*placed, inner []innerPC)
 }
 
 // insert installs sites. A site at an address that an existing patch covers is made together with the sites
-// of that patch; failing to install those again is an error.
+// of that patch, and a patch that destroys a register that the site reads is made again; failing to install those again is
+// an error.
 func (in *installer) insert(fresh []*site) error {
 	var was []*site
 	for _, x := range fresh {
-		if p := in.patches.at(x.addr); p != nil {
+		again := in.patches.destroying(x)
+		if p := in.patches.at(x.addr); p != nil && !slices.Contains(again, p) {
+			again = append(again, p)
+		}
+		for _, p := range again {
 			if err := in.takeOut(p); err != nil {
 				return err
 			}
@@ -304,7 +309,7 @@ func (in *installer) insert(fresh []*site) error {
 	var errs []error
 	for _, y := range was {
 		if err := in.sites.refused[y]; err != nil {
-			errs = append(errs, fmt.Errorf("tracepoint %d, which was at the same address, is no longer armed: %w", y.Number, err))
+			errs = append(errs, fmt.Errorf("tracepoint %d, whose code was made again, is no longer armed: %w", y.Number, err))
 		}
 	}
 	return errors.Join(errs...)

@@ -141,10 +141,10 @@ func (l *patches) trapping(of map[*site]bool) (list []*placed) {
 	return list
 }
 
-// apart separates sites without a patch from sites that existing patches cover.
+// apart separates sites without a patch from sites that existing patches cover, or for which one must be made again.
 func (l *patches) apart(list []*site) (free, covered []*site) {
 	for _, x := range list {
-		if l.at(x.addr) != nil {
+		if l.at(x.addr) != nil || len(l.destroying(x)) > 0 {
 			covered = append(covered, x)
 		} else {
 			free = append(free, x)

@@ -1,6 +1,9 @@
 package inproc
 
 import (
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 )
@@ -26,4 +29,28 @@ func (s *seen) add(p *ir.Program) {
 			s.flags = true
 		}
 	}
+}
+
+// destroying are the patches with a site in the function of x that may destroy a register that x reads. They were made before
+// anything read it.
+func (l *patches) destroying(x *site) (list []*placed) {
+	var reads seen
+	reads.add(x.IR)
+	m, at := x.where.mod, x.where.site.Addr
+	fn, ok := m.dw.FunctionAt(at)
+	if reads == (seen{}) || !ok {
+		return nil
+	}
+	inside := func(y *site) bool {
+		return slices.ContainsFunc(fn.Ranges, func(r debuginfo.Range) bool { return r.Lo <= y.where.site.Addr && y.where.site.Addr < r.Hi })
+	}
+	for _, p := range l.list() {
+		if p.mod == m && slices.ContainsFunc(p.sites, func(y *site) bool {
+			d := y.destroys
+			return (d.gpr&reads.gpr != 0 || d.flags && reads.flags) && inside(y)
+		}) {
+			list = append(list, p)
+		}
+	}
+	return list
 }

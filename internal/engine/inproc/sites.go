@@ -20,6 +20,8 @@ type site struct {
 	// dead and deadFlags are the registers that the program overwrites after the site before it reads them.
 	dead      patch.RegSet
 	deadFlags bool
+	// destroys are those of them that the code of the site may destroy.
+	destroys seen
 	// numbered: id is valid. A site keeps it when it is planned again.
 	numbered bool
 	noUprobe bool // the kernel no longer accepts a uprobe there
