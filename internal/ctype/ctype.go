@@ -84,6 +84,7 @@ type Field struct {
 	BitOffset int64 // from the start of the struct, little-endian bit numbering
 	BitSize   int64 // bits of a bit-field; 0 for an ordinary member
 	Base      bool  // C++: a base class sub-object
+	Embedded  bool  // its members can be named as those of the struct: Go's embedded fields, what a type of Fortran extends
 	// Virtual marks a virtual base, which has no fixed offset. The first word of the object points to a table;
 	// the word at VtableOffset bytes from there is the base's offset (Itanium C++ ABI 2.5.2). VtableOffset 0
 	// means unknown. BitOffset is not used.

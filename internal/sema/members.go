@@ -25,6 +25,9 @@ func (mb *members) memberOf(e expr, name string, namePos, span lang.Span) expr {
 	switch {
 	case err != nil:
 		mb.failMeaning(err, namePos)
+		if m := mb.embedded(e, name, namePos, span); m != nil {
+			return m
+		}
 		mb.failMember(e, s, name, namePos)
 	case m.Class == nil:
 		return mb.entity(m, name, span)

@@ -123,6 +123,7 @@ const (
 	atImport            = 0x18
 	atVirtuality        = 0x4c
 	atVariableParam     = 0x4b
+	atGoEmbedded        = 0x2903
 	atMIPSLinkage       = 0x2007
 	atGNUVector         = 0x2107
 	atGNUDwoName        = 0x2130

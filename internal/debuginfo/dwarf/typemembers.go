@@ -144,6 +144,7 @@ func (ts *types) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 		switch c.ab.tag {
 		case tagMember:
 			if f, ok := ts.field(c, d.ab.tag == tagUnionType); ok {
+				f.Embedded = c.flag(atGoEmbedded) || len(out) == 0 && d.u.isFortran() && extended(f)
 				out = append(out, f)
 				continue
 			}
@@ -162,6 +163,13 @@ func (ts *types) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 		names = append(names, ctype.Name{Name: own, Kind: ctype.NestedType, Ref: d}) // the injected class name
 	}
 	return out, names
+}
+
+// extended reports whether the first member of a type of Fortran is the type that it extends: it has that type's name.
+func extended(f ctype.Field) bool {
+	s := f.Type.Strip()
+	name := splitName(s.Name)
+	return s.Kind == ctype.Struct && name[len(name)-1] == f.Name
 }
 
 // declared adds the names that entry c of class d declares besides data members.
