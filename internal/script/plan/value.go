@@ -145,14 +145,23 @@ func (w *translator) truth(x script.Expr) (string, bool) {
 		return "", false
 	}
 	c, ok := w.value(x)
-	if !ok {
-		return w.textComparison(x)
-	}
-	return "(" + c + " != 0)", true
+	return "(" + c + " != 0)", ok
 }
 
-// textComparison is str(p) == "text", or the comparison of an array of characters.
-func (w *translator) textComparison(x script.Expr) (string, bool) { return "", false }
+// nameComparison is comm == "text" or comm != "text" at places of the kernel: code in a process has no name of its thread.
+func (w *translator) nameComparison(x *script.Binary) (string, bool) {
+	name, text := x.X, w.p.Consts[x.Y]
+	if text == nil {
+		name, text = x.Y, w.p.Consts[x.X]
+	}
+	if x.Op != "==" && x.Op != "!=" || !w.inKernel() || text == nil || text.Kind != types.String || w.p.Consts[name] != nil || wordOf(name) != "comm" || len(arguments(name)) != 0 {
+		return "", false
+	}
+	if len(text.Str) >= commBytes || strings.ContainsFunc(text.Str, func(r rune) bool { return r < ' ' || r > '~' }) {
+		return "", false
+	}
+	return "(unsigned long)($comm " + x.Op + " " + strconv.Quote(text.Str) + ")", true
+}
 
 func (w *translator) unary(x *script.Unary) (string, bool) {
 	t := w.typeOf(x.X)
@@ -181,7 +190,7 @@ func (w *translator) binary(x *script.Binary) (string, bool) {
 		return "(unsigned long)(" + a + " " + x.Op + " " + b + ")", ok1 && ok2
 	}
 	if !scalar(s) || !scalar(t) {
-		return "", false
+		return w.nameComparison(x)
 	}
 	a, ok1 := w.value(x.X)
 	b, ok2 := w.value(x.Y)
