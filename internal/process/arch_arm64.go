@@ -31,6 +31,7 @@ func (p *breakpoints) emulateAt(*task, *Regs, uint64) bool { missing(); return f
 
 const (
 	trapHandlerCode = ""
+	trapReturn      = 0
 	trapChain       = 0
 	trapRestorer    = 0
 	trapData        = 0

@@ -1,6 +1,7 @@
 package process
 
 import (
+	"encoding/binary"
 	"strings"
 
 	"golang.org/x/sys/unix"
@@ -17,7 +18,7 @@ import (
 // r_debug protocol, <link.h>). A static program has none.
 type modules struct {
 	addr   uint64 // of the breakpoint, 0 = none
-	cont   uint64 // where a thread that hit it continues
+	cont   uint64 // where a thread that hit it continues; 0: at the trap handler's ret
 	linker image.Linker
 }
 
@@ -76,7 +77,7 @@ func (p *linker) modulesHit(t *task, regs *Regs, addr uint64) bool {
 	if m.addr == 0 || addr != m.addr {
 		return false
 	}
-	regs.SetPC(m.cont)
+	regs.SetPC(p.next(t))
 	_ = sys.SetRegs(t.TID, regs) // ESRCH: dying
 	p.modulesReached(t)
 	return true
@@ -102,9 +103,9 @@ func (p *linker) findLinker(m *modules) (ok bool) {
 }
 
 // planContinue finds a way to continue without executing the byte under the breakpoint, which stays in place
-// because other threads may come to it. The function is `ret`, with endbr64 or nops before it. A thread at
-// the endbr64 goes on behind it; at a bare `ret`, at any other byte c3 (a real one, so that shadow stacks
-// agree).
+// because other threads may come to it. The function is `ret`, with endbr64 or nops before it: the thread executes
+// the ret of the trap handler instead (a real one, so that shadow stacks agree). No byte of the program would do: a
+// tracepoint may be put over it later. A thread at another function goes on behind its endbr64 or nop.
 func (p *linker) planContinue(m *modules) bool {
 	var b [16]byte
 	if p.space.Read(m.addr, b[:]) != nil {
@@ -116,32 +117,52 @@ func (p *linker) planContinue(m *modules) bool {
 			skip += len(pre)
 		}
 	}
-	switch {
-	case skip > 0:
-		m.cont = m.addr + uint64(skip)
-	case b[0] == 0xc3:
-		m.cont = p.anyRet(m.addr)
+	if b[skip] == 0xc3 {
+		return true
 	}
-	return m.cont != 0
+	m.cont = m.addr + uint64(skip)
+	return skip > 0
 }
 
-func (p *linker) anyRet(addr uint64) uint64 {
-	maps, err := memory.ReadMaps(p.space.Pid)
-	if err != nil {
-		return 0
+// continueAt is where a thread that hit the breakpoint continues while the trap handler is at handler.
+func (m *modules) continueAt(handler uint64) uint64 {
+	if m.cont != 0 {
+		return m.cont
 	}
-	for _, seg := range maps {
-		if addr < seg.Start || addr >= seg.End {
-			continue
-		}
-		for _, part := range []Mapping{{Start: addr + 1, End: seg.End}, {Start: seg.Start, End: addr}} {
-			if part.Start >= part.End {
-				continue
-			}
-			if at, ok := p.space.Find(&part, []byte{0xc3}); ok {
-				return at
-			}
-		}
-	}
-	return 0
+	return handler + trapReturn
 }
+
+// next is where a thread that hit the breakpoint continues: where a tracepoint at the same address leads, if there is
+// one. Its jump or int3 lies under the breakpoint.
+func (p *linker) next(t *task) uint64 {
+	m := &p.modules
+	to := m.continueAt(p.dispositions.trap.addr)
+	var rel [4]byte
+	switch p.space.Breaks[m.addr] {
+	case memory.Int3:
+		if p.cfg.OnTrap == nil {
+			break
+		}
+		if pc, ok := p.cfg.OnTrap(t.TID, m.addr); ok {
+			return pc
+		}
+	case jumpRel32:
+		if p.space.Read(m.addr+1, rel[:]) == nil {
+			return m.addr + 5 + uint64(int64(int32(binary.LittleEndian.Uint32(rel[:]))))
+		}
+	case jumpRel8:
+		if p.space.Read(m.addr+1, rel[:1]) == nil {
+			return m.addr + 2 + uint64(int64(int8(rel[0])))
+		}
+	}
+	return to
+}
+
+// The first bytes of jumps.
+const (
+	jumpRel32 = 0xe9
+	jumpRel8  = 0xeb
+)
+
+// LinkerBreak is the address of jalon's own breakpoint in ld.so; 0: there is none. For callbacks only.
+func (p *Process) LinkerBreak() uint64 { return p.linker.modules.addr }

@@ -63,7 +63,7 @@ func (p *signals) redirect(t *task, si *sys.Siginfo) {
 			return // the caller's breakpoint comes first
 		}
 		if p.linker.modules.addr != 0 && addr == p.linker.modules.addr && t.dbg.Over != addr {
-			regs.SetPC(p.linker.modules.cont)
+			regs.SetPC(p.linker.next(t))
 			to = redirectedAtLinker
 		} else if p.cfg.OnTrap != nil {
 			if pc, ok := p.cfg.OnTrap(t.TID, addr); ok {

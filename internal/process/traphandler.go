@@ -94,10 +94,7 @@ func (s *Stopped) EndTraps() error {
 // setTrapHandler makes the handler fit the sites and the breakpoint in ld.so.
 func (s *Stopped) setTrapHandler() error {
 	h := &s.p.dispositions.trap
-	sites := append([]TrapSite(nil), h.sites...)
-	if m := s.p.linker.modules; m.addr != 0 {
-		sites = append(sites, TrapSite{m.addr, m.cont})
-	}
+	sites := s.trapSites(0)
 	if len(sites) == 0 && h.addr == 0 {
 		return nil
 	}
@@ -113,14 +110,13 @@ func (s *Stopped) setTrapHandler() error {
 	act := next.prev
 	if len(sites) > 0 {
 		// A new copy each time: a thread may be in the old one's search.
-		blob := trapBlob(next.prev, sites)
-		next.size = (uint64(len(blob)) + memory.PageSize - 1) &^ (memory.PageSize - 1)
+		next.size = (uint64(len(trapBlob(next.prev, sites))) + memory.PageSize - 1) &^ (memory.PageSize - 1)
 		next.addr, err = s.Syscall(unix.SYS_MMAP, s.sp.Place(next.size), next.size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS, ^uint64(0), 0)
 		if err != nil {
 			return err
 		}
-		if err := s.sp.Write(next.addr, blob); err != nil {
+		if err := s.sp.Write(next.addr, trapBlob(next.prev, s.trapSites(next.addr))); err != nil {
 			return err
 		}
 		act = next.action()
@@ -135,8 +131,17 @@ func (s *Stopped) setTrapHandler() error {
 	return s.freeHandler(old)
 }
 
-// freeHandler unmaps a handler when no thread is in it or returns to it. While
-// jalon lives only signals that are not ours get there; then the pages stay.
+// trapSites are the sites of a handler at the address: the caller's, and jalon's own breakpoint.
+func (s *Stopped) trapSites(handler uint64) []TrapSite {
+	sites := slices.Clone(s.p.dispositions.trap.sites)
+	if m := &s.p.linker.modules; m.addr != 0 {
+		sites = append(sites, TrapSite{m.addr, m.continueAt(handler)})
+	}
+	return sites
+}
+
+// freeHandler unmaps a handler when no thread is in it or returns to it. While jalon lives only signals that are not
+// ours get there, and threads from the breakpoint in ld.so, which execute its ret; then the pages stay.
 func (s *Stopped) freeHandler(h trapHandler) error {
 	if h.addr == 0 {
 		return nil
@@ -150,10 +155,11 @@ func (s *Stopped) freeHandler(h trapHandler) error {
 		if th.Parked || th.Regs.PC()-h.addr < h.size {
 			return nil
 		}
-		// A handler of the program that was reached through ours returns to our
-		// restorer: its address is then on the stack, or on the signal stack
-		// that the thread is on.
-		if mentions(stacks.From(th.Regs.SP()), h.addr+trapRestorer) {
+		// A handler of the program that was reached through ours returns to our restorer, one that has interrupted a
+		// thread at our ret returns to that: the address is then on the stack, or on the signal stack that the thread
+		// is on.
+		stack := stacks.From(th.Regs.SP())
+		if mentions(stack, h.addr+trapRestorer) || mentions(stack, h.addr+trapReturn) {
 			return nil
 		}
 	}

@@ -85,6 +85,7 @@ const trapHandlerCode = "" +
 	"0f1f4000" // nopl 0x0(%rax)
 
 const (
+	trapReturn   = 0x5c // of the code above: a ret
 	trapChain    = 0x5d // of the code above: the signal is not for one of the sites
 	trapRestorer = 0xeb // of the code above: the handler returns to it
 	trapData     = 0xf8 // {u64 handler, flags, count} and then the sites, sorted

@@ -15,8 +15,9 @@ type altered struct {
 	text    atomic.Pointer[string] // the tracer's goroutine finds it, the caller's reports it
 }
 
-// look compares the memory with what was written.
-func (a *altered) look(mem readable) {
+// look compares the memory with what was written. A patch may have jalon's own breakpoint over its first byte, at own;
+// 0: there is none.
+func (a *altered) look(mem readable, own uint64) {
 	code := codePages{st: mem}
 	all, changed, first := 0, 0, uint64(0)
 	for _, p := range a.patches.list() {
@@ -25,7 +26,11 @@ func (a *altered) look(mem readable) {
 		}
 		all++
 		for _, d := range p.edits {
-			if !code.has(d.Addr, d.New) && code.readable(d.Addr) {
+			addr, want := d.Addr, d.New
+			if addr == own {
+				addr, want = addr+1, want[1:]
+			}
+			if !code.has(addr, want) && code.readable(addr) {
 				if changed++; changed == 1 {
 					first = p.plan.Addr
 				}
@@ -56,7 +61,7 @@ func (c *Callbacks) Exits() {
 		return // it has gone
 	}
 	defer func() { _ = f.Close() }()
-	c.altered.look(memoryFile{f})
+	c.altered.look(memoryFile{f}, c.p.LinkerBreak())
 }
 
 // memoryFile is the memory of a process whose threads may run.

@@ -117,7 +117,7 @@ func (c *crashes) trapInstead(st *process.Stopped, addr uint64) error {
 // faulting instruction faults again at its original address.
 func (c *crashes) clearAll(st *process.Stopped, tid int, o process.Origin, rewind bool) error {
 	c.cleared.Store(true)
-	c.altered.look(st)
+	c.altered.look(st, 0)
 	if err := putBack(st, c.patches.list()); err != nil {
 		return err
 	}

@@ -43,7 +43,7 @@ func (r *remover) takeBack() error {
 	for try := 0; ; try++ {
 		err := r.stopped(func(st *process.Stopped) (err error) {
 			if try == 0 {
-				r.altered.look(st)
+				r.altered.look(st, 0)
 				if err := putBack(st, r.patches.list()); err != nil {
 					return err
 				}

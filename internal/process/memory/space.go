@@ -160,25 +160,6 @@ func (s *Space) poke(addr uint64, b []byte) bool {
 // Int3 is the breakpoint instruction of x86-64.
 const Int3 = 0xcc
 
-// Find searches a mapping for bytes.
-func (s *Space) Find(m *Mapping, want []byte) (uint64, bool) {
-	buf := make([]byte, 64<<10)
-	for at := m.Start; at < m.End; {
-		n := min(uint64(len(buf)), m.End-at)
-		if s.Read(at, buf[:n]) != nil {
-			return 0, false
-		}
-		if i := bytes.Index(buf[:n], want); i >= 0 {
-			return at + uint64(i), true
-		}
-		if at+n >= m.End {
-			break
-		}
-		at += n - uint64(len(want)-1)
-	}
-	return 0, false
-}
-
 // PageSize is the size of a page.
 const PageSize = 4096
 
