@@ -104,8 +104,9 @@ var packages = []struct{ path, imports string }{
 
 	// The engines.
 	{"engine", "event ir lang maps probe ring sema tracepoint"},
-	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/convention debuginfo/dwarf engine event image ir maps patch probe procdir process ring sema tracepoint"},
-	{"engine/kernel", "backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine event image ir lang maps patch printk probe procdir ring sema tracepoint unwind"},
+	{"engine/results", "arch/amd64 ctype debuginfo debuginfo/convention debuginfo/dwarf patch"},
+	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/dwarf engine engine/results event image ir maps patch probe procdir process ring sema tracepoint"},
+	{"engine/kernel", "arch/amd64 backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine engine/results event image ir lang maps patch printk probe procdir ring sema tracepoint unwind"},
 	{"engine/uprobes", "engine engine/inproc engine/kernel event probe tracepoint"},
 
 	// Events of several engines, in order.

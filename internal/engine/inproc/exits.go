@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/engine/results"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -145,7 +146,10 @@ func (w *Site) Exit() *sema.Exit {
 	if w.exit == nil {
 		return nil
 	}
-	x := &sema.Exit{Value: w.returned()}
+	f := results.Function{Module: w.mod.dw, Site: w.site, Entry: w.fn.Lo, Bias: w.mod.bias, Text: func() (*patch.Text, error) {
+		return w.mod.textOf(w.mod.fromFile)
+	}}
+	x := &sema.Exit{Value: f.Variable()}
 	if v := x.Value; v != nil && v.Loc.Unavailable == "" && len(v.Loc.Pieces) == 0 {
 		x.Passed = int(amd64.Processor.Args[0])
 	}

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/jalon-trace/jalon/internal/engine/results"
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
@@ -22,12 +23,12 @@ func (m *module) goStack() (*patch.GoStack, error) {
 			if err != nil {
 				return nil, err
 			}
-			code, err := m.segments(true)
+			code, err := results.Code(m.dw)
 			if err != nil {
 				return nil, err
 			}
 			for _, r := range code {
-				if r.Addr -= m.bias; start >= r.Addr && start < r.Addr+uint64(len(r.Bytes)) {
+				if start >= r.Addr && start < r.Addr+uint64(len(r.Bytes)) {
 					return patch.NewGoStack(table, r, start)
 				}
 			}

@@ -3,12 +3,10 @@ package inproc
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"os"
-	"sync"
 
-	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
+	"github.com/jalon-trace/jalon/internal/engine/results"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
@@ -27,52 +25,14 @@ func (m *module) textOf(read reader) (*patch.Text, error) {
 }
 
 func (m *module) makeText(read reader) (*patch.Text, error) {
-	t := &patch.Text{Absolute: m.dw.Type() == dwarf.Exec, Cancelled: m.cancelled, Function: func(addr uint64) (lo, hi uint64, known bool) {
-		lo, hi, known = m.dw.CodeBounds(addr - m.bias)
-		return lo + m.bias, hi + m.bias, known
-	}}
-	var err error
-	if t.Code, err = m.segments(true); err != nil {
-		return nil, err
-	}
-	t.Data = sync.OnceValues(func() ([]patch.Region, error) { return m.segments(false) })
-	if n := len(t.Code); n > 0 {
-		last := t.Code[n-1]
-		if last.Addr+uint64(len(last.Bytes))-t.Code[0].Addr > maxText {
-			return nil, errors.New("the module's code is too large to search for branches")
-		}
-	}
-	pointers, err := m.dw.CodePointers()
+	t, err := results.Text(m.dw, m.bias)
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range pointers {
-		t.Pointers = append(t.Pointers, p+m.bias)
-	}
+	t.Cancelled = m.cancelled
 	t.Changed, err = m.changedCode(t.Code, read)
 	return t, err
 }
-
-// segments reads the executable segments of the file, or the others.
-func (m *module) segments(exe bool) (out []patch.Region, err error) {
-	for _, seg := range m.dw.Segments() {
-		if seg.Filesz == 0 || seg.Exe != exe {
-			continue
-		}
-		b, err := m.dw.Text(seg.Vaddr, int(min(seg.Filesz, maxText)))
-		if err == nil && uint64(len(b)) < seg.Filesz {
-			err = fmt.Errorf("%d bytes at %#x cannot be searched for branches", seg.Filesz, seg.Vaddr)
-		}
-		if err != nil {
-			return nil, err
-		}
-		out = append(out, patch.Region{Addr: seg.Vaddr + m.bias, Bytes: b})
-	}
-	return out, nil
-}
-
-// maxText is the range of a branch.
-const maxText = 1<<31 - 1
 
 // changedCode reads the pages of code of which the process has its own copies, and keeps those that differ
 // from the file.

@@ -71,8 +71,11 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kernel.Give, kernel.Take = r == decides, r == records || r == gatesOnWord
 	kernel.Gate = r == gates || r == gatesOnWord
 	in := &sema.Input{
-		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Exit: v.exit, Kernel: &kernel,
+		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kernel,
 		Pid: e.opt.Tgid, Place: c.place, Function: c.function, File: c.file, Line: c.line,
+	}
+	if v.exit != nil {
+		in.Exit = v.exit()
 	}
 	if c.module != nil {
 		in.GoCode = c.module.GoCode(c.vaddr)

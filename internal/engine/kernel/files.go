@@ -14,6 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
 
@@ -22,12 +23,13 @@ type files struct {
 	*base
 	all   *image.Files
 	code  map[codeKey]*codeAt
+	texts map[*dwarf.Module]*patch.Text
 	known map[*dwarf.Module]traits
 }
 
 func newFiles(b *base) *files {
 	opt := dwarf.Options{DebugDirs: b.opt.DebugDirs, Warn: func(m string) { b.logf("%s", m) }}
-	return &files{base: b, all: image.NewFiles(opt), code: map[codeKey]*codeAt{}}
+	return &files{base: b, all: image.NewFiles(opt), code: map[codeKey]*codeAt{}, texts: map[*dwarf.Module]*patch.Text{}}
 }
 
 // file opens the debug information of a program or library.

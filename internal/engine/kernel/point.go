@@ -83,7 +83,7 @@ func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.S
 		return nil, err
 	}
 	c.place = p.Text
-	c.variants[0].target.Pid, c.variants[0].exit = pid, exit
+	c.variants[0].target.Pid, c.variants[0].exit = pid, func() *sema.Exit { return exit }
 	return &Site{h: e, candidate: c}, nil
 }
 

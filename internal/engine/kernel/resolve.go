@@ -45,7 +45,7 @@ type variant struct {
 	bias    uint64 // run-time address = vaddr of scope + bias; of the kernel only
 	at      uint64 // run-time address of a kprobe's instruction, 0: not known
 	atEntry bool
-	exit    *sema.Exit // of a return in a process
+	exit    func() *sema.Exit // of a return of a program's function; else nil
 	lineOf  func(vaddr uint64) (string, int)
 	walk    func() (uint64, error) // see Site.FollowBy
 	// event describes the tracepoint's own record, which only this variant has.

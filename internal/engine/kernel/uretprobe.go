@@ -42,7 +42,7 @@ func (e *programs) uretprobes(p *probe.Place) ([]candidate, error) {
 		c := &list[i]
 		v := &c.variants[0]
 		v.how, v.target.Kind, v.kernel.Return, v.atEntry = "uretprobe", bpf.Uretprobe, true, false
-		v.scope = &returned{v.scope}
+		v.scope, v.exit = &returned{v.scope}, e.files.exit(c.module, c.function, c.vaddr)
 		c.place = placeOf(p, "uretprobe:", c.function)
 	}
 	if e.k != nil && e.opt.Tgid != 0 && !e.k.Features().AtLeast(6, 11) && shadowStack(e.opt.Tgid) {

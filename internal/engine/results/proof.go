@@ -1,4 +1,4 @@
-package inproc
+package results
 
 import (
 	"slices"
@@ -18,14 +18,14 @@ type place struct {
 }
 
 // proved returns the one of the places that the machine code shows. unproved: that the result is there must be shown too.
-func (w *Site) proved(list []place, unproved bool) debuginfo.Location {
-	text, err := w.mod.textOf(w.mod.fromFile)
+func (f *Function) proved(list []place, unproved bool) debuginfo.Location {
+	text, err := f.Text()
 	if err != nil {
 		return debuginfo.Location{Unavailable: "where it is returned is not certain: " + err.Error()}
 	}
-	entry := w.fn.Lo + w.mod.bias
+	entry := f.Entry + f.Bias
 	if i := slices.IndexFunc(list, func(p place) bool { return p.regs == 0 }); i >= 0 {
-		if n := w.passedWords(); n < len(amd64.Processor.Args) {
+		if n := f.passedWords(); n < len(amd64.Processor.Args) {
 			if reg, ok := amd64.FromDWARF(amd64.Processor.Args[n]); ok && text.Takes(entry, int(reg)) {
 				return list[i].loc
 			}
@@ -37,10 +37,10 @@ func (w *Site) proved(list []place, unproved bool) debuginfo.Location {
 // passedWords is the largest number of registers for integers that the parameters of the function are passed in. If it takes
 // one more, it has a parameter without a name: the address of the result. (Or the place of the call, #[track_caller], which only
 // functions of Rust's own convention have; they return in memory too what they do not return as words.)
-func (w *Site) passedWords() (n int) {
-	at := w.site
-	at.Addr = w.fn.Lo
-	scope, err := w.mod.dw.ScopeForSite(at)
+func (f *Function) passedWords() (n int) {
+	at := f.Site
+	at.Addr = f.Entry
+	scope, err := f.Module.ScopeForSite(at)
 	if err != nil {
 		return len(amd64.Processor.Args)
 	}

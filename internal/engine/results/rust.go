@@ -1,4 +1,4 @@
-package inproc
+package results
 
 import (
 	"slices"
@@ -22,8 +22,8 @@ import (
 
 // ofRust is where the function returns a value of type t. unproved: the compiler may have removed it, so callers must show
 // that it is there. Without pieces it is in memory, at the address that was passed.
-func (w *Site) ofRust(t *ctype.Type, unproved bool) debuginfo.Location {
-	r := rustTypes{aligned: w.mod.dw.Alignment}
+func (f *Function) ofRust(t *ctype.Type, unproved bool) debuginfo.Location {
+	r := rustTypes{aligned: f.Module.Alignment}
 	list, why := r.places(t)
 	switch {
 	case why != "":
@@ -31,7 +31,7 @@ func (w *Site) ofRust(t *ctype.Type, unproved bool) debuginfo.Location {
 	case len(list) == 1 && (!unproved || list[0].regs == 0):
 		return list[0].loc
 	}
-	return w.proved(list, unproved)
+	return f.proved(list, unproved)
 }
 
 // rustWord is a number in a register of its own.

@@ -1,4 +1,4 @@
-package inproc
+package results
 
 import (
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
