@@ -22,7 +22,7 @@ import (
 //
 // The other statements of a probe are executed by jalon, from a record that has what they read of these maps. A hit for which there
 // are no such statements leaves no record. A script that calls exit() in a probe at a place has no such division: hits after
-// that one would change maps. There a probe is at the site as a whole or not at all.
+// that one would change maps. There a probe is at the site as a whole or not at all, except for maps from which sites take addresses.
 //
 // A map of numbers has all its sites in one engine, as each has its own memory. In the kernel, elements are deleted only by keys with the
 // thread, and cleared only by end probes: see package maps, Shape.Reuse.
@@ -85,7 +85,7 @@ type candidates struct {
 func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidates {
 	c := &candidates{p: p, maps: map[string]*SiteMap{}, bad: bad, whole: exits(p)}
 	for _, m := range p.Maps {
-		if k := (&SiteMap{Map: m, Step: 1}); !opt.InJalon && !bad[m.Name] && (m.Decl == nil || opt.declared) && (m.Value.Aggregated() || scalar(m.Value) && !c.whole) {
+		if k := (&SiteMap{Map: m, Step: 1}); !opt.InJalon && !bad[m.Name] && (m.Decl == nil || opt.declared) && (m.Value.Aggregated() || scalar(m.Value) && (!c.whole || opt.addresses[m.Name])) {
 			c.maps[m.Name] = k
 		}
 	}

@@ -189,12 +189,18 @@ func (w *planner) unknowable(x script.Expr) {
 		case *script.Map:
 			why = "the address comes from the map " + n.Name + ", which the site cannot read"
 			hint = "read what the address points to where it is put into the map, and put that into the map"
+			if w.opt.followed != nil {
+				w.opt.followed[n.Name] = true
+			}
+			if at := w.opt.undecided[n.Name]; at != nil {
+				hint = "sites cannot decide " + at.File().Text[at.Span().Lo:at.Span().Hi] + ", on which a change of the map depends: put it where the map is read, or put what the address points to into the map"
+			}
 		case *script.Var:
 			if k := w.vars.get(n.Name); k.c == "" && k.at == (place{}) {
 				why = "the value of " + n.Name + " is not known at the site: it comes from a map or changes in a loop"
 			}
 		case script.Expr:
-			if name := wordOf(n); name != "" && !w.inKernel() && (wordsAtSite[name] != nil || items[name] != nil) {
+			if name := wordOf(n); name != "" && hint == "" && !w.inKernel() && (wordsAtSite[name] != nil || items[name] != nil) {
 				if _, ok := w.value(n); !ok && wordsAtSite[name] != nil {
 					why = name + " cannot be read by code in a process"
 				}

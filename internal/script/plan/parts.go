@@ -204,9 +204,9 @@ func (p *parts) guard(at script.Node) bool {
 }
 
 // jumpsTo notes a jump.
-func (p *parts) jumpsTo(s *script.Jump) {
+func (p *parts) jumpsTo(word string, s script.Node) {
 	unknown := len(p.w.at.conds) - p.base
-	if s.Word != "return" {
+	if word != "return" {
 		if len(p.w.loops) == 0 {
 			return
 		}
@@ -216,7 +216,7 @@ func (p *parts) jumpsTo(s *script.Jump) {
 		}
 		unknown = len(p.w.at.conds) - l.conds
 	}
-	if unknown > 0 && s.Word == "return" { // jalon decides
+	if unknown > 0 && word == "return" { // jalon decides
 		p.w.at.left = append(p.w.at.left, "")
 		return
 	}
@@ -224,7 +224,7 @@ func (p *parts) jumpsTo(s *script.Jump) {
 		p.w.fail(s, "whether the loop ends here is not known at the site", "")
 		return
 	}
-	p.jumped(s.Word, s)
+	p.jumped(word, s)
 }
 
 func (p *parts) jumped(word string, at script.Node) {

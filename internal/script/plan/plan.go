@@ -12,6 +12,7 @@ package plan
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -29,7 +30,11 @@ type Options struct {
 	InJalon bool   // all maps are in jalon
 	// declared: maps of which the script says what kind they are, and how many elements they have, may be at the sites too.
 	declared bool
-	Slept    uint64 // CLOCK_BOOTTIME - CLOCK_MONOTONIC
+	// followed are the maps of jalon's from which a site would take an address: they are noted here. addresses are those that are at the
+	// sites for that, though the script calls exit() at a place.
+	followed, addresses map[string]bool
+	undecided           map[string]script.Expr // conditions because of which maps are jalon's
+	Slept               uint64                 // CLOCK_BOOTTIME - CLOCK_MONOTONIC
 	// Files returns the files that a pattern means; nil: patterns of files are not known.
 	Files func(pattern string) []string
 }
@@ -90,16 +95,29 @@ func RunsInJalon(p *check.Program, pr *check.Probe, pl *script.Place) bool {
 //
 // Declared maps are jalon's, which has as many elements as they say and removes the oldest ones of lruhash maps, if that is possible. Where a
 // site follows a pointer that comes from one, it has to be at the sites.
+//
+// Other maps of numbers are jalon's if the script calls exit() at a place, again except if a site follows a pointer that comes from one.
 func Sites(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
-	sites, maps, err := sitesOf(p, opt)
+	sites, maps, err := sitesFor(p, opt)
 	if err == nil || opt.InJalon || !slices.ContainsFunc(p.Maps, func(m *check.Map) bool { return m.Decl != nil }) {
 		return sites, maps, err
 	}
 	opt.declared = true
-	if sites, maps, err2 := sitesOf(p, opt); err2 == nil {
+	if sites, maps, err2 := sitesFor(p, opt); err2 == nil {
 		return sites, maps, nil
 	}
 	return nil, nil, err
+}
+
+// sitesFor plans the probes until all maps from which addresses come are at the sites, if that is possible.
+func sitesFor(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
+	opt.followed, opt.undecided = map[string]bool{}, map[string]script.Expr{}
+	sites, list, err := sitesOf(p, opt)
+	for err != nil && !opt.InJalon && len(opt.followed) > len(opt.addresses) && exits(p) {
+		opt.addresses = maps.Clone(opt.followed)
+		sites, list, err = sitesOf(p, opt)
+	}
+	return sites, list, err
 }
 
 func sitesOf(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
@@ -250,9 +268,17 @@ func (w *planner) predicate(x script.Expr) {
 		return
 	}
 	w.expr(x)
-	if w.at != nil {
-		w.at.conds = append(w.at.conds, "")
+	if w.at == nil {
+		return
 	}
+	cond, ok := w.truth(x)
+	if ok && len(cond) <= maxText { // what it reads may not be there: it is false then
+		cond = "(" + w.keep(cond, "", x) + " != 0)"
+	} else {
+		cond = ""
+		w.at.undecided = x
+	}
+	w.at.conds = append(w.at.conds, cond)
 }
 
 func (w *planner) fail(at script.Node, msg, hint string) {

@@ -24,6 +24,12 @@ func TestKernelNumbers(t *testing.T) {
 		{`rawtracepoint:a { @n[tid] = 1; } rawtracepoint:b /has_key(@n, tid)/ { printf("%d", @n[tid]); delete(@n, tid); }`, "@n"},
 		{`let @n = lruhash(9); rawtracepoint:a { @n[tid] = 1; }`, ""},
 		{`let @n = lruhash(9); rawtracepoint:a { @n[tid] = arg0; } rawtracepoint:b { print(str(@n[tid])); }`, "@n"},
+		{`rawtracepoint:a { @f[tid] = arg0; @c++; } rawtracepoint:b /@f[tid]/ { print(str(@f[tid])); delete(@f, tid); if (++@c > 5) { exit(); } }`, "@f"},
+		{`rawtracepoint:a { @f[tid] = arg0; @n = count(); exit(); } rawtracepoint:b { if (@f[tid] > 1) { print(str(@f[tid])); } @f[tid] = 0; @m = count(); }`, "@f"},
+		{`rawtracepoint:a { @f[tid] = arg0; } rawtracepoint:b /@f[tid]/ { print(@f[tid]); delete(@f, tid); exit(); }`, ""}, // no address comes from it
+		{`rawtracepoint:a /comm == "a" && strncmp(str(arg0), "text", 3) == 0/ { @n[tid] = 1; }`, "@n"},
+		{`rawtracepoint:a /strcontains(comm, "a")/ { @n[tid] = 1; }`, ""},
+		{`rawtracepoint:a { if (arg0) { exit(); @n = count(); } @m = count(); }`, ""},
 		{`rawtracepoint:a { if (@m < arg0) { @m = arg0; } }`, ""}, // depends on the value before
 	} {
 		s, err := script.Parse("t", c.src)

@@ -20,6 +20,7 @@ type atSite struct {
 	locals      []map[string]bool // by number: the maps and keys that it depends on
 	pred        map[string]bool   // maps that the condition of the hit reads
 	direct      bool              // maps are read where the value is used: in the condition of the hit
+	undecided   script.Expr       // the last condition that was not known
 }
 
 // kept is a value that was kept.
@@ -119,9 +120,11 @@ func (w *planner) divided() {
 		return
 	}
 	s.Updates, s.Done = a.list, a.done
-	if a.byJalon && a.whole { // what is left are locals
-		w.dropProbe()
-		return
+	if a.byJalon && a.whole { // what is left are locals, and maps from which addresses come
+		dropOthers(w)
+		if len(a.done) == 0 {
+			return
+		}
 	}
 	s.NoRecord = !a.byJalon && len(a.done) > 0
 	size := 0
@@ -141,6 +144,18 @@ func (w *planner) dropProbe() {
 		w.drop(w.s.Probe.Pred)
 	}
 	w.drop(w.s.Probe.Body)
+}
+
+// dropOthers puts all maps of the probe into jalon but those from which addresses come.
+func dropOthers(w *planner) {
+	for _, n := range []script.Node{w.s.Probe.Pred, w.s.Probe.Body} {
+		script.Walk(n, func(n script.Node) bool {
+			if m, ok := n.(*script.Map); ok && !w.opt.addresses[m.Name] {
+				w.at.candidates.drop(m.Name)
+			}
+			return true
+		})
+	}
 }
 
 // drop puts the maps of a part of a probe into jalon.
@@ -192,6 +207,9 @@ func (w *planner) atSite(s script.Node) bool {
 	}
 	cond, known := w.at.reached()
 	if up == nil || !known || len(cond) > maxText {
+		if !known {
+			notDecided(w, target)
+		}
 		w.drop(target)
 		return false
 	}
@@ -219,4 +237,34 @@ func (w *planner) atSite(s script.Node) bool {
 	w.at.list = append(w.at.list, *up)
 	w.at.done[s] = true
 	return true
+}
+
+// notDecided notes the condition because of which a map is in jalon.
+func notDecided(w *planner, target script.Node) {
+	script.Walk(target, func(n script.Node) bool {
+		if m, ok := n.(*script.Map); ok && w.at.undecided != nil && w.opt.undecided != nil && w.opt.undecided[m.Name] == nil {
+			w.opt.undecided[m.Name] = w.at.undecided
+		}
+		return true
+	})
+}
+
+// endsScript notes that the probe ends where exit() is called. It reports whether x is that.
+func endsScript(w *planner, x script.Expr) bool {
+	call, ok := x.(*script.Call)
+	if !ok || wordOf(call) != "exit" {
+		return false
+	}
+	w.returns(call)
+	return true
+}
+
+// returns notes that the probe ends where the walk is.
+func (w *planner) returns(at script.Node) {
+	switch {
+	case w.parts != nil:
+		w.parts.jumpsTo("return", at)
+	case w.at != nil:
+		w.at.returns()
+	}
 }

@@ -108,6 +108,9 @@ func expression(w *translator, x script.Expr) (c string, ok bool) {
 	case *script.Ident:
 		return w.word(x, x.Name, nil)
 	case *script.Call:
+		if wordOf(x) == "strncmp" {
+			return w.strncmp(x, t)
+		}
 		return w.word(x, x.Name, x.Args)
 	case *script.Cast:
 		if !scalar(w.typeOf(x.X)) {
@@ -148,21 +151,6 @@ func (w *translator) truth(x script.Expr) (string, bool) {
 	return "(" + c + " != 0)", ok
 }
 
-// nameComparison is comm == "text" or comm != "text" at places of the kernel: code in a process has no name of its thread.
-func (w *translator) nameComparison(x *script.Binary) (string, bool) {
-	name, text := x.X, w.p.Consts[x.Y]
-	if text == nil {
-		name, text = x.Y, w.p.Consts[x.X]
-	}
-	if x.Op != "==" && x.Op != "!=" || !w.inKernel() || text == nil || text.Kind != types.String || w.p.Consts[name] != nil || wordOf(name) != "comm" || len(arguments(name)) != 0 {
-		return "", false
-	}
-	if len(text.Str) >= commBytes || strings.ContainsFunc(text.Str, func(r rune) bool { return r < ' ' || r > '~' }) {
-		return "", false
-	}
-	return "(unsigned long)($comm " + x.Op + " " + strconv.Quote(text.Str) + ")", true
-}
-
 func (w *translator) unary(x *script.Unary) (string, bool) {
 	t := w.typeOf(x.X)
 	if !scalar(t) {
@@ -190,7 +178,7 @@ func (w *translator) binary(x *script.Binary) (string, bool) {
 		return "(unsigned long)(" + a + " " + x.Op + " " + b + ")", ok1 && ok2
 	}
 	if !scalar(s) || !scalar(t) {
-		return w.nameComparison(x)
+		return w.textComparison(x)
 	}
 	a, ok1 := w.value(x.X)
 	b, ok2 := w.value(x.Y)
@@ -284,7 +272,7 @@ func (w *translator) certain(x script.Expr) bool {
 			}
 			ok = false
 		case *script.Call:
-			ok = ok && words.Find(y.Name) != nil && safeWords[words.Find(y.Name).Name]
+			ok = ok && safeWords[wordOf(y)]
 		}
 		return ok
 	})

@@ -73,10 +73,10 @@ func (w *planner) stmt(s script.Stmt) (ends bool) {
 			w.expr(s.Value)
 		}
 		switch {
+		case s.Word == "return":
+			w.returns(s)
 		case w.parts != nil:
-			w.parts.jumpsTo(s)
-		case w.at != nil && s.Word == "return":
-			w.at.returns()
+			w.parts.jumpsTo(s.Word, s)
 		}
 		return true
 	}
@@ -93,7 +93,7 @@ func (w *planner) statement(x script.Expr) (ends bool) {
 	}
 	w.executes(x)
 	w.expr(x)
-	return false
+	return endsScript(w, x)
 }
 
 func (w *planner) branches(x *script.If) (ends bool) {
@@ -108,7 +108,9 @@ func (w *planner) branches(x *script.If) (ends bool) {
 	not := ""
 	switch {
 	case !ok:
-		cond = ""
+		if cond = ""; w.at != nil {
+			w.at.undecided = x.Cond
+		}
 	case w.at != nil && !w.certain(x.Cond): // it has one value for all statements
 		cond = "(" + w.keep(cond, "", x.Cond) + " != 0)"
 		fallthrough

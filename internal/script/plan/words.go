@@ -19,7 +19,7 @@ var wordsAtSite map[string]func(w *translator, x script.Expr, name string, args 
 var fromHit = map[string]bool{"pid": true, "tid": true, "cpu": true}
 
 // safeWords are functions that cannot fail.
-var safeWords = map[string]bool{"pid": true, "tid": true, "reg": true, "has_key": true}
+var safeWords = map[string]bool{"pid": true, "tid": true, "reg": true, "has_key": true, "strncmp": true}
 
 func init() {
 	kernel := func(c string) func(*translator, script.Expr, string, []script.Expr) (string, bool) {

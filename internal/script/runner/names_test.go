@@ -29,3 +29,51 @@ func TestNamesAtSites(t *testing.T) {
 		}
 	}
 }
+
+// TestTextAtSites: comparisons of texts are decided at sites, as jalon decides them.
+func TestTextAtSites(t *testing.T) {
+	path := build(t)
+	const text = `str(((struct req *)arg0)->path)`
+	for cond, want := range map[string]string{ // of the paths /path/0, /path/1, /path/2
+		text + ` == "/path/1"`: "1", `"/path/1" == ` + text: "1", text + ` != "/path/1"`: "02", text + ` == "/path/"`: "", text + ` == "/path/11"`: "",
+		`str(((struct req *)arg0)->path, 7) == "/path/"`: "012", `str(((struct req *)arg0)->path, 8) == "/path/2"`: "2",
+		`str(((struct req *)arg0)->path, 7) == "/path/2"`: "", `str(((struct req *)arg0)->path, 9) == "/path/2"`: "2",
+		`strncmp(` + text + `, "/path/1", 6) == 0`: "012", `strncmp(` + text + `, "/path/1", 7) == 0`: "1", `!strncmp("/path/1", ` + text + `, 99)`: "1",
+		`strncmp(` + text + `, "/path/", 7) == 0`: "", `strncmp(` + text + `, "/p", 2)`: "", `strncmp(` + text + `, "/path/2", 7)`: "01",
+		`strncmp(str(((struct req *)arg0)->path, 7), "/path/1", 7) == 0`: "",
+		`strncmp(str(((struct req *)arg0)->path, 7), "/path/1", 6) == 0`: "012", text + ` == "/path/0" || ` + text + ` == "/path/2"`: "02",
+		`((struct req *)arg0)->type == 2 && ` + text + ` != "/path/2" || ` + text + ` == "/path/0"`: "0",
+	} {
+		want = strings.Join(strings.Split(want, ""), "\n")
+		for _, form := range []string{"/COND/ { @p[tid] = ((struct req *)arg0)->path; }", "{ if (COND) { @p[tid] = ((struct req *)arg0)->path; } }"} {
+			src := declared + "uprobe:PROG:handle " + strings.ReplaceAll(form, "COND", cond) + ` uretprobe:PROG:handle /@p[tid]/ { print(str(@p[tid])); delete(@p, tid); }`
+			for _, opt := range []Options{{}, {Uprobes: true}} {
+				if opt.Uprobes && os.Getuid() != 0 {
+					t.Skip("the kernel's uprobes need root")
+				}
+				opt.Argv = []string{path, "3"}
+				got, m := runScript(t, strings.ReplaceAll(src, "PROG", path), opt)
+				if got = sorted(strings.ReplaceAll(got, "/path/", "")); strings.TrimSpace(got) != want || m.SiteMaps() != 1 {
+					t.Errorf("%s, uprobes %t: %d maps at the sites: %q, want %q", cond, opt.Uprobes, m.SiteMaps(), got, want)
+				}
+			}
+		}
+	}
+}
+
+// TestExitAfter: a script that ends at a place has what it reads by pointers that it keeps in maps, and no hit behind exit() counts.
+func TestExitAfter(t *testing.T) {
+	path := build(t)
+	const src = declared + `uprobe:PROG:handle { @p[tid] = ((struct req *)arg0)->path; @n++; }
+		uretprobe:PROG:handle /@p[tid]/ { print(str(@p[tid])); delete(@p, tid); @c++; if (@c == 2) { exit(); @never = 1; } @one = count(); } end { print((@n, @c)); clear(@n); clear(@c); }`
+	for _, opt := range []Options{{}, {Uprobes: true}} {
+		if opt.Uprobes && os.Getuid() != 0 {
+			t.Skip("the kernel's uprobes need root")
+		}
+		opt.Argv = []string{path, "9"}
+		got, m := runScript(t, strings.ReplaceAll(src, "PROG", path), opt)
+		if lines := strings.Split(strings.TrimSpace(got), "\n"); len(lines) != 4 || lines[2] != "(2, 2)" || lines[3] != "@one: 1" || !strings.HasPrefix(lines[0], "/path/") || !strings.HasPrefix(lines[1], "/path/") || m.SiteMaps() != 1 {
+			t.Errorf("uprobes %t: %d maps at the sites: %q", opt.Uprobes, m.SiteMaps(), got)
+		}
+	}
+}

@@ -104,8 +104,12 @@ other statements, with what these read of the maps. A pointer that comes from su
 - Maps that are declared (` + "`let @m = lruhash(100)`" + `) are in jalon, except if a site follows a pointer that comes from one. There a full
   ` + "`lruhash`" + ` removes nothing: a new key is refused, counted and reported, as with ` + "`hash`" + `.
 - Maps in jalon: those that a begin, timer or self probe changes (but by ` + "`clear`" + ` of all but min() and max()), that a function of the script has,
-  that a probe with a label or a usdt probe has, with values that are not numbers; all maps of numbers of a script that calls exit()
-  at a place, because the hits after it do not count.
+  that a probe with a label or a usdt probe has, with values that are not numbers; maps of numbers of a script that calls exit()
+  at a place, because the hits after it do not count, except for those from which sites take addresses (hits between exit() and the
+  removal of the probes may change these).
+- Texts are compared at sites with literals: ` + "`str(p) == \"text\"`" + `, ` + "`strncmp(str(p), \"text\", 3)`" + `, arrays of characters, ` + "`comm`" + ` at places of the
+  kernel. A statement that depends on another condition on text (` + "`strcontains`" + `, two texts of the program) is jalon's, with its map.
+  Where the text cannot be read, the condition does not hold, and the warning at the end counts it.
 
 `
 
