@@ -151,7 +151,8 @@ func (r *Recording) Snapshot(ctx context.Context, t *Trace) (Part, error) {
 	return Part(p), err
 }
 
-// Discard removes the directory of a recording whose trace has not begun.
+// Discard removes the directory of a recording whose trace has not begun, also if places that were armed before another one was refused have
+// events in it.
 func (r *Recording) Discard() { r.r.Discard() }
 
 // Finish writes what waits, and how the trace ended, and closes the files.

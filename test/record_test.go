@@ -297,3 +297,20 @@ func TestLostStream(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordRefused: a recording that is refused leaves no directory, also if places that were armed before have had hits.
+func TestRecordRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("places of the kernel need root")
+	}
+	dir := filepath.Join(t.TempDir(), "run")
+	for range 2 {
+		r := jalon(t, "record", "-o", dir, "no_such_function", "tracepoint:sched:sched_switch", "--", "/bin/sh", "-c", "")
+		if r.status == 0 || !strings.Contains(r.stderr, "no_such_function") {
+			t.Fatalf("status %d: %s", r.status, r.stderr)
+		}
+		if _, err := os.Stat(dir); !os.IsNotExist(err) {
+			t.Fatalf("the directory is there: %v", err)
+		}
+	}
+}

@@ -342,9 +342,9 @@ func (r *Recorder) leave() {
 	}
 }
 
-// Discard ends a recording that has no events, and removes its directory.
+// Discard ends a recording, and removes its directory. It may have events, of places that were armed before another one was refused.
 func (r *Recorder) Discard() {
-	r.out.remove = r.events.Load() == 0
+	r.out.remove = true
 	_ = r.Finish(nil)
 }
 
