@@ -4,7 +4,7 @@ import (
 	"crypto/rand"
 	"fmt"
 	"os"
-	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
@@ -25,7 +25,7 @@ type Options struct {
 	Jalon      string // version
 }
 
-// The second trace has other numbers, so that none of them are those of the first.
+// Each part of the second trace has other numbers, so that none of them are those of the first.
 const (
 	idStep  = 10_000_000 // above the largest process id of Linux
 	cpuStep = 10_000
@@ -54,21 +54,26 @@ func Merge(out string, a, b *ctf.Trace, o *Options) (*Result, error) {
 	if first, _, ok := b.Span(); ok {
 		shift = max(0, int64(time.Second)-res.Time(first))
 	}
-	dirs := [2]string{absolute(a.Dir), absolute(b.Dir)}
-	names := [2]string{nameOf(a), nameOf(b)}
-	if names[0] == names[1] {
-		names[0], names[1] = names[0]+".1", names[1]+".2"
-	}
+	machines, prefixes := named(a, b)
 	info := a.Info
 	info.UUID, info.Jalon, info.Large, info.Part, info.Pid, info.Command = uuid, o.Jalon, nil, false, 0, nil
-	info.Host, info.Kernel, info.WallOffset = names[0]+" and "+names[1], a.Info.Kernel+" and "+b.Info.Kernel, a.Info.WallOffset-shift
-	info.Joined = []ctf.Joined{
-		{Host: a.Info.Host, Clock: "the clock of the trace", Shift: shift, Error: new(int64), UUID: a.Info.UUIDText, Dir: dirs[0]},
-		{Host: b.Info.Host, IDs: idStep, CPUs: cpuStep, Clock: res.How, Shift: res.Shift + shift, Rate: res.Rate, Error: res.Error, UUID: b.Info.UUIDText, Dir: dirs[1]},
+	info.Host, info.Kernel, info.WallOffset = strings.Join(machines, and), a.Info.Kernel+and+b.Info.Kernel, a.Info.WallOffset-shift
+	first := partsOf(a)
+	ids, cpus := idStep*len(first), cpuStep*len(first)
+	info.Joined = nil
+	for _, x := range first {
+		x.Shift += shift
+		info.Joined = append(info.Joined, x)
+	}
+	for i, x := range partsOf(b) {
+		if x.IDs, x.CPUs, x.Shift, x.Rate, x.Error = x.IDs+ids, x.CPUs+cpus, x.Shift+res.Shift+shift, x.Rate+res.Rate, sum(x.Error, res.Error); i == 0 {
+			x.Clock = res.How
+		}
+		info.Joined = append(info.Joined, x)
 	}
 	parts := []ctf.Part{
-		{Trace: a, Name: names[0], Time: func(t int64) int64 { return t + shift }},
-		{Trace: b, Name: names[1], IDs: idStep, CPUs: cpuStep, Time: func(t int64) int64 { return res.Time(t) + shift }},
+		{Trace: a, Name: prefixes[0], Time: func(t int64) int64 { return t + shift }},
+		{Trace: b, Name: prefixes[1], IDs: ids, CPUs: cpus, Time: func(t int64) int64 { return res.Time(t) + shift }},
 	}
 	env := []ctf.Env{{Name: "hostname", Value: info.Host}, {Name: "domain", Value: "jalon"}, {Name: "tracer_name", Value: "jalon"}, {Name: "tracer_version", Value: o.Jalon}, {Name: "clock", Value: res.How}}
 	var err error
@@ -77,21 +82,6 @@ func Merge(out string, a, b *ctf.Trace, o *Options) (*Result, error) {
 		return nil, err
 	}
 	return res, nil
-}
-
-func absolute(dir string) string {
-	if abs, err := filepath.Abs(dir); err == nil {
-		return abs
-	}
-	return dir
-}
-
-// nameOf is what a trace is called in the names of its threads.
-func nameOf(t *ctf.Trace) string {
-	if t.Info.Host == "" {
-		return filepath.Base(t.Dir)
-	}
-	return t.Info.Host
 }
 
 // relate finds the relation of the clocks.
@@ -103,8 +93,10 @@ func (res *Result) relate(a, b *ctf.Trace, o *Options) error {
 		return nil
 	case len(o.Pairs) > 0:
 		return res.byPairs(a, b, o)
-	case a.Info.Host == b.Info.Host && a.Info.Kernel == b.Info.Kernel && time.Duration(wall).Abs() < sameBoot:
-		res.How, res.Error = "the traces are of one machine, which has one clock", new(int64)
+	}
+	ca, cb := clockOf(a), clockOf(b)
+	if ca.host == cb.host && ca.kernel == cb.kernel && time.Duration(cb.wall-ca.wall).Abs() < sameBoot {
+		res.Shift, res.How, res.Error = ca.shift-cb.shift, "the traces are of one machine, which has one clock", new(int64)
 		return nil
 	}
 	res.Shift, res.How = wall, "the wall clocks of the two machines"

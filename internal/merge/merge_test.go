@@ -2,12 +2,15 @@ package merge
 
 import (
 	"errors"
+	"fmt"
 	"io"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -213,6 +216,76 @@ func TestSolve(t *testing.T) {
 			if off := math.Abs(float64(r.Time(at)-at) - truth(at)); off > float64(*r.Error)+2 {
 				t.Errorf("seed %d: off by %g, ±%d was stated", seed, off, *r.Error)
 			}
+		}
+	}
+}
+
+// TestMergeAgain: joined traces are joined again, by the clock that they have, with different numbers and names for all threads.
+func TestMergeAgain(t *testing.T) {
+	exchanged := func() *machines { // the second one's times are small: the joined trace has others
+		return exchange(t, rand.New(rand.NewPCG(1, 1)), clock{shift: -4_999_000_000}, 5, 50_000)
+	}
+	joined := func(a, b *ctf.Trace, want time.Duration) *ctf.Trace {
+		t.Helper()
+		out := filepath.Join(t.TempDir(), "both")
+		res, err := Merge(out, a, b, &Options{})
+		if err != nil || res.Error == nil || *res.Error != 0 || time.Duration(res.Shift) != want {
+			t.Fatalf("%+v, %v; want %v", res, err, want)
+		}
+		tr, err := ctf.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { tr.Close() })
+		return tr
+	}
+	x, y := exchanged(), exchanged()
+	for _, tr := range []*ctf.Trace{x.a, x.b, y.a, y.b} {
+		tr.Info.Host, tr.Info.Kernel = "host", "6.1"
+	}
+	first, _, _ := x.b.Span()
+	moved := time.Second - time.Duration(first)
+	both, other := joined(x.a, x.b, 0), joined(y.b, y.a, 0)
+	for _, c := range []struct {
+		a, b    *ctf.Trace
+		shift   time.Duration
+		threads string
+	}{
+		{both, y.a, moved, "host.1/client 10, host.2/server 10000010, host.3/client 20000010"},
+		{y.a, both, -moved, "host.1/client 10000010, host.2/server 20000010, host.3/client 10"},
+		{both, other, moved, "both.1/host.1/client 10, both.1/host.2/server 10000010, both.2/host.1/server 20000010, both.2/host.2/client 30000010"},
+	} {
+		tr := joined(c.a, c.b, c.shift)
+		seen := map[string]bool{}
+		it := tr.Events(ctf.Query{})
+		for {
+			ev, err := it.Next()
+			if errors.Is(err, io.EOF) {
+				break
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			seen[fmt.Sprintf("%s %d", ev.Comm, ev.Tid)] = true
+			var part *ctf.Joined
+			for i := range tr.Info.Joined {
+				if ev.CPU == tr.Info.Joined[i].CPUs {
+					part = &tr.Info.Joined[i]
+				}
+			}
+			if part == nil || ev.Tid != part.IDs+10 {
+				t.Fatalf("CPU %d, thread %d: the parts are %+v", ev.CPU, ev.Tid, tr.Info.Joined)
+			}
+			at := ev.TimeNS - part.Shift // as it was recorded
+			if !slices.ContainsFunc(x.times, func(was int64) bool { return at == was || at == was-4_999_000_000 }) {
+				t.Fatalf("an event of %s is at %d", ev.Comm, at)
+			}
+		}
+		if got := strings.Join(slices.Sorted(maps.Keys(seen)), ", "); got != c.threads {
+			t.Errorf("threads\n%s, want\n%s", got, c.threads)
+		}
+		if n := len(tr.Info.Joined); n != strings.Count(c.threads, ",")+1 || strings.Count(tr.Info.Host, and) != n-1 {
+			t.Errorf("%d parts: %s", n, tr.Info.Host)
 		}
 	}
 }
