@@ -26,7 +26,7 @@ func (s *Session) Add(ctx context.Context, tp *tracepoint.Tracepoint) (number in
 		tp.Number = s.numbers + 1
 		t := &arming.Tracked{Tracepoint: tp}
 		switch {
-		case s.opt.inKernel(tp.Place):
+		case s.opt.inKernel(tp):
 			if err := s.kern.Add(t); err != nil {
 				return err
 			}

@@ -11,7 +11,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/maps"
-	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -81,7 +80,7 @@ type Kernel struct {
 	All     bool   // places in programs become uprobes, for all processes or for one
 	Follow  bool   // places of the kernel are traced in descendants of the process too
 	Anyone  bool   // hits of all processes are shown, also if one is named or started
-	Counted bool   // timers and counters are limited to the process and its descendants also with Anyone
+	Counted bool   // timers and counters are limited to the process and its descendants, uprobes to the process, also with Anyone
 	Cgroup  uint64 // only in this cgroup
 	Vmlinux string // debug information of the kernel; without a traced process, FILE:LINE is a line of the kernel
 	Cost    bool   // measure the time of hits
@@ -215,7 +214,7 @@ func (o *Options) OnlyKernel() bool {
 // split returns the tracepoints of the process and those of the kernel engine.
 func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	for _, tp := range opt.Tracepoints {
-		if opt.inKernel(tp.Place) {
+		if opt.inKernel(tp) {
 			kernel = append(kernel, tp)
 		} else {
 			process = append(process, tp)
@@ -224,12 +223,14 @@ func split(opt *Options) (process, kernel []*tracepoint.Tracepoint) {
 	return process, kernel
 }
 
-// inKernel reports whether a place belongs to the kernel engine.
-func (o *Options) inKernel(p *probe.Place) bool {
+// inKernel reports whether a tracepoint belongs to the kernel engine.
+func (o *Options) inKernel(tp *tracepoint.Tracepoint) bool {
+	p := tp.Place
+	uprobe := (o.Kernel.All || tp.Kernel) && p.Kind.Find != nil
 	if o.Process && p.Kind.Sites != nil {
-		return o.Kernel.All && p.Kind.Find != nil
+		return uprobe
 	}
-	return p.InKernel() || o.Kernel.All && p.Kind.Find != nil
+	return p.InKernel() || uprobe
 }
 
 // kernelOnly reports whether the in-process engine is not needed: then no process is traced by ptrace.

@@ -25,6 +25,8 @@ type Tracepoint struct {
 	Disabled bool
 	// Optional: if the place is not found or has no site, that is a warning.
 	Optional bool
+	// Kernel: a place in a program is a uprobe of the kernel engine, though a process is traced: in a file that the process does not have yet.
+	Kernel bool
 	// Actions are changes of maps at its hits, and Maps those that its expressions read; NoRecord: hits leave no record.
 	// CountHits: they are counted then, which is exact for one action.
 	Actions   []sema.Action

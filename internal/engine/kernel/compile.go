@@ -57,6 +57,9 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	}
 	kernel.Tgid, kernel.Cgroup = e.opt.Tgid, e.opt.Cgroup
 	kernel.Follow = e.follows() && !kernel.User
+	if kernel.User && e.opt.Tgid == 0 { // uprobes are the process's, as they are without other places
+		kernel.Tgid = e.opt.Counted
+	}
 	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	kernel.UserRegs = e.facts.userRegs
 	kernel.Tables = e.k != nil && e.facts.followable() && e.pids.namespace == nil && v.target.Kind != bpf.Iter

@@ -14,7 +14,7 @@ import (
 type Options struct {
 	Tgid   int  // trace this process only; 0: all
 	Follow bool // with Tgid, places of the kernel are traced in its later descendants too
-	// Counted, with Tgid 0, is the process to which timers and counters are limited, with its later descendants; 0: they are not.
+	// Counted, with Tgid 0, is the process to which timers and counters are limited, with its later descendants, and uprobes; 0: they are not.
 	Counted int
 	Program string // the file of places in programs that name none; "": they must
 	// File gives the path by which jalon opens what the process means by a file's name;

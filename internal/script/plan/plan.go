@@ -37,6 +37,8 @@ type Options struct {
 	Slept               uint64                 // CLOCK_BOOTTIME - CLOCK_MONOTONIC
 	// Files returns the files that a pattern means; nil: patterns of files are not known.
 	Files func(pattern string) []string
+	// Foreign reports whether the process will have a program's file only behind an exec, so that its places are the kernel's; nil: none is.
+	Foreign func(file string) bool
 }
 
 // Site is a probe at one of its places.
@@ -54,6 +56,8 @@ type Site struct {
 	Updates  []Update
 	Done     map[script.Node]bool
 	NoRecord bool
+	// Kernel: it is a place of a program that the process has only behind an exec.
+	Kernel bool
 	// Child: it depends on Options.Child.
 	Child bool
 }
@@ -160,9 +164,12 @@ func planned(p *check.Program, opt Options, c *candidates, inParts map[*check.Pr
 				continue
 			}
 			for _, target := range targets(pl, opt) {
-				at := *pl
+				at, opt := *pl, opt
 				at.Target = target
+				kernel := opt.Process && pl.Provider.User && target != "" && opt.Foreign != nil && opt.Foreign(target)
+				opt.Process = opt.Process && !kernel
 				s, errs := siteOf(p, opt, pr, &at, c, inParts[pr])
+				s.Kernel = kernel
 				if len(errs) > 0 && loops(pr.Body) {
 					failed[pr] = true
 				}

@@ -74,6 +74,7 @@ type running struct {
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
 	opt.Uprobes = opt.Uprobes || !host.Processor.CanDecode
 	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching, InJalon: opt.InJalon}
+	planned.Foreign = foreign(planned.Program)
 	if opt.Boot != nil && opt.Mono != nil {
 		planned.Slept = interp.Slept(opt.Boot, opt.Mono)
 	}
@@ -225,6 +226,7 @@ func (s *running) tracepoints(sites []*plan.Site) ([]*tracepoint.Tracepoint, err
 			bad = bad.Add(d)
 			continue
 		}
+		tp.Kernel = site.Kernel
 		tp.Number, tp.Optional = i+1, s.program.Config.Word("missing_probes") != "error" || spare(site)
 		s.maps.actions(tp, site)
 		s.sites[tp] = site

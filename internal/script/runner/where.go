@@ -24,7 +24,7 @@ func (s *running) whereMaps(sites []*plan.Site, list []*plan.SiteMap, process bo
 			if !slices.ContainsFunc(site.Updates, func(u plan.Update) bool { return u.Map != nil && u.Map.Name == m.Name }) {
 				continue
 			}
-			if process && site.Point.Provider.User {
+			if process && site.Point.Provider.User && !site.Kernel {
 				inProcess++
 			} else {
 				inKernel++
