@@ -26,6 +26,10 @@ type position struct {
 	f   *fn
 	b   *block // innermost, nil outside any function that DWARF knows
 	cfa []debuginfo.Op
+
+	// ending: the function has released its frame and pops registers; the stack pointer is so far below the frame pointer.
+	ending bool
+	below  int64
 }
 
 // scope is debuginfo.Scope at one pc. Its parts use only those before them: position,
@@ -110,6 +114,9 @@ func (ss *scopes) scopeAt(vaddr uint64) *scope {
 	sc := newScope(&position{m: ss, pc: vaddr, u: ss.unitFor(vaddr)})
 	if r, err := ss.unwind(vaddr); err == nil {
 		sc.cfa = r.CFA
+		if sc.below, sc.ending = ss.popping(vaddr, r.CFA); sc.ending {
+			sc.cfa = fromStack(r.CFA, sc.below)
+		}
 	}
 	if sc.u != nil {
 		if sc.f = sc.u.functions().at(vaddr); sc.f != nil {

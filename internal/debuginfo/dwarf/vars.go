@@ -141,6 +141,9 @@ func (lo *locations) expression(v val, expr []byte, list []loc.Entry) debuginfo.
 	if len(expr) > 0 {
 		var pieces []debuginfo.Piece
 		if pieces, why = env.Translate(expr); why == "" {
+			if why = lo.byFrame(pieces); why != "" {
+				return debuginfo.Location{Unavailable: why}
+			}
 			return debuginfo.Location{Pieces: pieces}
 		}
 		if len(pieces) == 1 {
