@@ -169,7 +169,7 @@ func (co *collector) itemField(it lang.Collect) *plan {
 	co.missing = append(co.missing, b.d)
 	p = &plan{}
 	p.Static, p.Reason = event.OptimisedOut, b.why
-	if b.noFrame {
+	if b.otherwise {
 		p.Static = event.Unsupported
 	}
 	co.typeOnly(p, it)

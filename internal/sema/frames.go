@@ -40,7 +40,7 @@ func (st *site) up(n int, span lang.Span, f func()) {
 // failFrames reports that a frame is not known at the place. Others of the same tracepoint may know theirs.
 func (st *site) failFrames(why string, span lang.Span) {
 	why = "the caller is not known here: " + why
-	panic(&bail{d: st.from.At(span, why, "$bt has the stack"), unavailable: true, undescribed: true, noFrame: true, why: why})
+	panic(&bail{d: st.from.At(span, why, "$bt has the stack"), unavailable: true, undescribed: true, otherwise: true, why: why})
 }
 
 // upCall is @up(x[, n]).
@@ -112,7 +112,7 @@ func (co *collector) frameGroup(it lang.Collect) (plans []*plan, ok bool) {
 	})
 	switch {
 	case b == nil:
-	case !b.noFrame:
+	case !b.otherwise:
 		panic(b)
 	default:
 		co.missing = append(co.missing, b.d)

@@ -121,7 +121,8 @@ func (mb *members) arrayElement(x lang.Expr, a, i expr) expr {
 			mb.fail(x.Span(), fmt.Sprintf("index %d is outside the array, which has %d elements and is not in memory here",
 				n, a.Type().Strip().Count), "")
 		}
-		mb.fail(x.Span(), "this array is not in memory here: only a constant index can be used", "")
+		const msg = "this array is not in memory here: only a constant index can be used"
+		panic(&bail{d: mb.from.At(x.Span(), msg, ""), unavailable: true, undescribed: true, otherwise: true, why: msg})
 	}
 	return nil
 }

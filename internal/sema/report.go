@@ -26,7 +26,7 @@ type bail struct {
 	unavailable bool
 	undescribed bool
 	why         string
-	noFrame     bool // the caller is not known
+	otherwise   bool // the reason is not that the value is optimised out: the caller is not known, an object has no address
 }
 
 // fail ends the expression in work with a diagnostic.

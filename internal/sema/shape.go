@@ -333,7 +333,8 @@ func (st *site) needAddress(e expr) {
 		if strings.HasPrefix(s.ref.name, "$") {
 			st.fail(e.Span(), fmt.Sprintf("%s is a register: it has no address", s.ref.name), hint)
 		}
-		st.fail(e.Span(), fmt.Sprintf("%q is not in memory here: it has no address", s.ref.name), hint)
+		msg := fmt.Sprintf("%q is not in memory here: it has no address", s.ref.name)
+		panic(&bail{d: st.from.At(e.Span(), msg, hint), unavailable: true, undescribed: true, otherwise: true, why: msg})
 	})
 	if _, ok := e.(*strLit); ok {
 		panic("BUG: sema: address of a literal")
