@@ -438,6 +438,8 @@ func (c *comparison) compare(p *point, ask, got, want string) {
 		c.counts["both optimised out"]++
 	case strings.HasPrefix(got, "<unreadable address") && strings.Contains(want, "Cannot access memory"):
 		c.counts["both unreadable"]++
+	case strings.Contains(got, "is not in memory here") && strings.HasPrefix(want, "error: "):
+		c.counts["both refuse"]++
 	case strings.HasPrefix(got, "<the number of elements is negative") && strings.Contains(want, "of repetitions"):
 		c.counts["both refuse"]++
 	case c.s.real && (strings.Contains(want, "type code 13") || strings.Contains(want, "Invalid operation on booleans")): // Fortran's

@@ -6,7 +6,9 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 
 	"golang.org/x/sys/cpu"
@@ -125,5 +127,40 @@ func TestDeadRegistersShown(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestRegistersOfOthers: where another tracer has a uprobe in a function, places of that function change no registers,
+// also those that the program does not read again.
+func TestRegistersOfOthers(t *testing.T) {
+	need(t, "gcc")
+	prog := compile(t, "gcc", "deadregs.c", "-O2")
+	target := start(t, prog, "many")
+	pid := strconv.Itoa(target.Pid())
+	shown := filepath.Join(t.TempDir(), "shown")
+	other := start(t, jalonBin, "trace", "-o", shown, "--engine", "kernel", "shown+19", "-c", "$r15", "-p", pid)
+	lines := func() int {
+		b, _ := os.ReadFile(shown)
+		return strings.Count(string(b), "$r15=")
+	}
+	eventually(t, "the uprobe has hits", func() bool { return lines() > 0 })
+	res := jalon(t, "trace", "-n", "50", "--engine", "process", "-c", "$rax, $rdi, $rsi, $rsp, $rbx, $rbp", "shown+13", "-p", pid)
+	if n := strings.Count(res.stdout, "$rbp="); n != 50 {
+		t.Errorf("%d hits: %s", n, res.stderr)
+	}
+	other.Signal(syscall.SIGTERM)
+	other.Wait()
+	b, err := os.ReadFile(shown)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := regexp.MustCompile(`\$r15=(\d+)`).FindAllStringSubmatch(string(b), -1)
+	for _, m := range list {
+		if v, _ := strconv.Atoi(m[1]); v < 0x1234 || v > 0x1234+4 {
+			t.Fatalf("$r15 is %s", m[1])
+		}
+	}
+	if len(list) < 50 {
+		t.Errorf("%d hits of the uprobe", len(list))
 	}
 }

@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"bytes"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -146,7 +147,7 @@ func (lo *locations) byFrame(pieces []debuginfo.Piece) (why string) {
 			if !lo.framed() {
 				return noFrame
 			}
-			if lo.ending {
+			if lo.ending && !slices.ContainsFunc(p.Expr, jumps) {
 				p.Expr = fromStack(p.Expr, lo.below)
 			}
 		case rbx:
@@ -157,6 +158,9 @@ func (lo *locations) byFrame(pieces []debuginfo.Piece) (why string) {
 	}
 	return ""
 }
+
+// jumps: the operation has the number of another one, which must not move. Such are the values that callers pass.
+func jumps(op debuginfo.Op) bool { return op.Code == debuginfo.OpBra || op.Code == debuginfo.OpSkip }
 
 // framed reports whether the frame pointer, in a function that has one, has its value at pc.
 func (lo *locations) framed() bool {

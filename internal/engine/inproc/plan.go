@@ -91,6 +91,14 @@ func (pl *planner) memory() (io.ReaderAt, func(), error) {
 
 func closeFile(f *os.File) { _ = f.Close() } // it was only read from
 
+// findDead finds the registers that a hit program may use at the site without saving them. It uses none if another
+// tracer has a breakpoint in the function, which may show them.
+func (run *planning) findDead(x *site, code *patch.Code) {
+	if !run.others.found.within(code.Lo, code.Hi) {
+		x.findDead(code)
+	}
+}
+
 // site plans a site, after those with lower addresses. The error is the reason for skipping it.
 func (run *planning) site(x *site) error {
 	if n := len(run.plans); n > 0 && x.addr < run.plans[n-1].end() {
@@ -98,7 +106,7 @@ func (run *planning) site(x *site) error {
 			return err
 		}
 		if code, err := run.codeOf(x); err == nil { // otherwise no register counts as dead
-			x.findDead(code)
+			run.findDead(x, code)
 		}
 		return nil
 	}
@@ -127,7 +135,7 @@ func (run *planning) site(x *site) error {
 	if err != nil {
 		return err
 	}
-	x.findDead(code)
+	run.findDead(x, code)
 	run.plans = append(run.plans, p)
 	return nil
 }
