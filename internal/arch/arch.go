@@ -62,6 +62,15 @@ const (
 	ByAssembler                      // operands of static markers
 )
 
+// Task says where a thread's struct task_struct has what depends on the processor: ways from its start, as members' names with dots.
+type Task struct {
+	ThreadPointer string // to the thread pointer that the kernel keeps
+	// Compat leads to a word of 4 bytes of which the kernel sets CompatBits while the thread is in a system call of a 32-bit program,
+	// which has other numbers; "": not known.
+	Compat     string
+	CompatBits uint32
+}
+
 // Processor describes one processor.
 type Processor struct {
 	Name    string // as GOARCH spells it
@@ -116,9 +125,8 @@ type Processor struct {
 
 	// Dump is the order of the words of $regs.
 	Dump []Reg
-	// TaskThreadPointer is the way from struct task_struct to the thread pointer that the
-	// kernel keeps.
-	TaskThreadPointer string
+	// Task is what is known of the kernel's struct task_struct.
+	Task Task
 	// TLSAbove: thread-local blocks are above the thread pointer, behind a header of
 	// TLSHeader bytes (Drepper's variant I), else below it (variant II).
 	TLSAbove  bool

@@ -25,6 +25,8 @@ type Program struct {
 	Buffers []*Buffer
 	// Stacks are the tables of stacks to which they refer by name.
 	Stacks []*Stacks
+	// Dispatch is the one whose hits the program passes on.
+	Dispatch *Dispatch
 	// Sleepable programs may call helpers that wait for a page to be read from disk (bpf_copy_from_user):
 	// uprobes, fentry and fexit only.
 	Sleepable bool
@@ -114,6 +116,9 @@ func bind(insns asm.Instructions, p *Program) (asm.Instructions, error) {
 }
 
 func (p *Program) named(name string) *ebpf.Map {
+	if p.Dispatch != nil && name == dispatchName {
+		return p.Dispatch.programs
+	}
 	for _, b := range p.Buffers {
 		if b.name == name {
 			return b.m

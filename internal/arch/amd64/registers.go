@@ -173,7 +173,8 @@ var Processor = arch.Processor{
 	Args:    dwarfs(RDI, RSI, RDX, RCX, R8, R9),
 	Results: dwarfs(RAX, RDX), LargeResult: DwarfRAX, HiddenArg: true,
 	CallArgs:  dwarfs(RDI, RSI, RDX, R10, R8, R9),
-	FlagNames: flagNames, Dump: dump(), TaskThreadPointer: "thread.fsbase",
+	FlagNames: flagNames, Dump: dump(),
+	Task:         arch.Task{ThreadPointer: "thread.fsbase", Compat: "thread_info.status", CompatBits: 2}, // TS_COMPAT
 	GuardedLoads: true, CanDecode: true,
 	Multiarch: "x86_64-linux-gnu", KernelText: 0xffffffff81000000, // CONFIG_PHYSICAL_START
 }

@@ -91,10 +91,10 @@ var Processor = arch.Processor{
 	Link: LR, FrameColumns: 33,
 	Saved: row(19, 11), // x19-x28 and the frame pointer
 	Args:  row(0, 8), Results: row(0, 2), LargeResult: arch.NoReg, CopiedArgs: true, AlignArgs: true,
-	CallArgs:          row(0, 6),
-	FlagNames:         []string{31: "N", 30: "Z", 29: "C", 28: "V", 9: "D", 8: "A", 7: "I", 6: "F"},
-	Dump:              append(row(0, NumGPR), SP, PC, PState),
-	TaskThreadPointer: "thread.uw.tp_value", InstructionBytes: 4,
+	CallArgs:  row(0, 6),
+	FlagNames: []string{31: "N", 30: "Z", 29: "C", 28: "V", 9: "D", 8: "A", 7: "I", 6: "F"},
+	Dump:      append(row(0, NumGPR), SP, PC, PState),
+	Task:      arch.Task{ThreadPointer: "thread.uw.tp_value"}, InstructionBytes: 4,
 	TLSAbove: true, TLSHeader: 16,
 	Multiarch: "aarch64-linux-gnu",
 }

@@ -127,6 +127,10 @@ type Config struct {
 	// SiteFromCookie takes the site's number from the attachment's cookie
 	// (bpf_get_attach_cookie), so that one program serves many sites.
 	SiteFromCookie bool // needs bpf_get_attach_cookie in the program's type
+	// SiteByCall, with SiteFromCookie, takes the site's number from this table of 4-byte words in place of the cookie, which
+	// programs that are called by another one do not have: by the number of the system call in the record of the event. Its size
+	// is a power of two.
+	SiteByCall Bytes
 	// Sites is how many sites have counters from Layout.Counters on, when the
 	// site comes from the cookie; Layout.Counters is then that of site 0.
 	Sites uint32

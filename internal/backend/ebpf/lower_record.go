@@ -34,11 +34,23 @@ func (g *gen) cpuOffset(stride uint64) bool {
 	return true
 }
 
-// site puts the number of the site, from the cookie, into r0. An out-of-range number, which does not occur,
+// recordCall is where the record of a system call's event has its number.
+const recordCall = 8
+
+// site puts the number of the site, from the cookie or by the number of the system call, into r0. An out-of-range number, which does not occur,
 // becomes 0 for the verifier.
 func (g *gen) site() {
 	g.load(asm.R1, g.an.context())
-	g.call(asm.FnGetAttachCookie)
+	if t := g.c.SiteByCall; t.Name != "" {
+		g.emit(asm.LoadMem(asm.R0, asm.R1, recordCall, asm.Word))
+		g.emit(asm.And.Imm(asm.R0, int32(t.Size/4-1)))
+		g.emit(asm.LSh.Imm(asm.R0, 2))
+		g.emit(asm.LoadMapValue(asm.R1, 0, 0).WithReference(t.Name))
+		g.emit(asm.Add.Reg(asm.R1, asm.R0))
+		g.emit(asm.LoadMem(asm.R0, asm.R1, 0, asm.Word))
+	} else {
+		g.call(asm.FnGetAttachCookie)
+	}
 	ok := g.newLabel()
 	g.jumpIfImm(asm.JLT, 8, asm.R0, int32(g.c.Sites), ok)
 	g.movImm(asm.R0, 0)

@@ -180,7 +180,7 @@ func features(t testing.TB) Features {
 	var task *btf.Struct
 	must(t, spec.TypeByName("task_struct", &task))
 	f.TaskComm = offset(t, task, "comm")
-	f.FSBase = offset(t, task, host.Processor.TaskThreadPointer)
+	f.FSBase = offset(t, task, host.Processor.Task.ThreadPointer)
 	return f
 }
 

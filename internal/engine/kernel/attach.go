@@ -59,6 +59,7 @@ func (e *attacher) prepare(list []*program) (loads []*load, wait bool) {
 		}
 		wait = wait && p.at.v.target.Pid != 0
 	}
+	slices.SortStableFunc(loads, func(a, b *load) int { return a.last() - b.last() })
 	return loads, wait
 }
 
@@ -103,6 +104,9 @@ func (e *attacher) attachOne(l *load, check func() error) (refused map[*program]
 	targets, of := l.targets()
 	if len(targets) == 0 {
 		return nil, nil
+	}
+	if l.via != nil {
+		return l.via.attach(of), nil
 	}
 	err := e.mayPair(l)
 	if err == nil {
@@ -213,7 +217,7 @@ func (e *attacher) mayPair(l *load) error {
 // detach ends the hits of programs. Hits in progress complete their records. The second of a pair is
 // detached last, so that hits begun by the first are completed.
 func (e *attacher) detach(list []*program) error {
-	var errs []error
+	errs := []error{detachCalls(list)}
 	for _, gives := range []bool{true, false} {
 		var loads []*load
 		for _, p := range list {
@@ -241,6 +245,14 @@ func (e *attacher) detach(list []*program) error {
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// last is 1 for loads that are attached after the others: the second program of a pair must be the first user of raw_syscalls' events.
+func (l *load) last() int {
+	if l.via != nil {
+		return 1
+	}
+	return 0
 }
 
 func (l *load) detach() error {

@@ -46,6 +46,7 @@ type Engine struct {
 	loads    []*load
 	gates    []*bpf.Gate
 	stats    io.Closer
+	calls    syscalls
 	once     sync.Once // of Stop
 	switches switches
 }
@@ -61,6 +62,9 @@ type program struct {
 	on    bool // attached
 	off   bool // disabled
 	gone  bool // refused, or removed
+	// via calls the program at the system call with the number; nil: it is attached by itself.
+	via    *dispatcher
+	number uint32
 }
 
 // load is a program in the kernel with the programs that it serves: one, or many
@@ -70,6 +74,7 @@ type load struct {
 	loaded   *bpf.Loaded
 	link     *bpf.Link
 	shared   bool
+	via      *dispatcher // calls the programs; nil: link does
 	// listens are the tracepoints that this program needs to be on.
 	listens []string
 }
@@ -79,6 +84,7 @@ func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x := &Engine{Host: e, run: opt, known: map[*engine.Program]*program{}}
 	x.loader = loader{base: e.base, facts: e.facts, pids: e.pids, run: &x.run}
 	x.loader.walks = walkTables{base: e.base, facts: e.facts, user: e.user}
+	x.calls = syscalls{base: e.base, facts: e.facts}
 	x.attacher = attacher{base: e.base, facts: e.facts, run: &x.run, listeners: listeners{k: e.k, on: map[string]*listener{}}}
 	return x
 }
@@ -136,6 +142,9 @@ func (e *Engine) Load(list []*engine.Program) (errs []error, err error) {
 		}
 		index[p] = i
 		fresh = append(fresh, p)
+	}
+	if !e.run.Cost { // the kernel measures no programs that others call
+		e.calls.choose(fresh)
 	}
 	loads := group(fresh)
 	for i, l := range loads {
@@ -289,7 +298,7 @@ func (p *program) account(c *engine.Counts) {
 	if p.first != nil {
 		p.first.account(c)
 	}
-	if p.load == nil || p.load.loaded == nil || p.load.shared {
+	if p.load == nil || p.load.loaded == nil || p.load.shared || p.via != nil { // see warnOfMissed
 		return
 	}
 	st, err := p.load.loaded.Stats()
@@ -342,7 +351,15 @@ func (e *Engine) Stop() error {
 		if err := e.turn(e.programs, false); err != nil {
 			e.logf("disabling programs before they are detached: %v", err)
 		}
-		sideBySide(len(e.loads), func(i int) { _ = e.loads[i].detach() }) // closing a link ends it
+		list := e.calls.list
+		sideBySide(len(list)+len(e.loads), func(i int) { // closing a link ends it
+			if i < len(list) {
+				_ = list[i].to.Detach()
+				return
+			}
+			_ = e.loads[i-len(list)].detach()
+		})
+		e.calls.warnOfMissed()
 		for _, l := range e.loads {
 			e.attacher.listeners.unlisten(l)
 		}
@@ -364,6 +381,7 @@ func (e *Engine) Close() error {
 			errs = append(errs, l.loaded.Close())
 		}
 	}
+	errs = append(errs, e.calls.close())
 	errs = append(errs, e.loader.follower.close(), e.loader.walks.close())
 	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())

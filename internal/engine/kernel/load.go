@@ -122,6 +122,9 @@ func (e *loader) loadOne(l *load) error {
 		return err
 	}
 	buffers := []*bpf.Buffer{e.mem.buffer}
+	if l.via = p.via; l.via != nil && l.shared {
+		cfg.SiteByCall, buffers = ebpf.Bytes{Name: sitesName, Size: callTable}, append(buffers, l.via.sites)
+	}
 	for _, t := range tables {
 		cfg.Maps, buffers = append(cfg.Maps, t.code), append(buffers, t.buffer)
 	}
@@ -240,7 +243,7 @@ func (e *loader) features() ebpf.Features {
 	}
 	return ebpf.Features{
 		RdonlyCast: direct, V4: f.V4.OK,
-		FSBase:   e.facts.offset("task_struct", host.Processor.TaskThreadPointer),
+		FSBase:   e.facts.offset("task_struct", host.Processor.Task.ThreadPointer),
 		TaskComm: e.facts.offset("task_struct", "comm"), Namespace: e.pids.namespace,
 	}
 }
@@ -252,6 +255,7 @@ func group(list []*program) (loads []*load) {
 		kind    bpf.Kind
 		context ebpf.Context
 		space   ebpf.Space
+		via     *dispatcher
 		text    string
 	}
 	groups := map[key]*load{}
@@ -259,7 +263,7 @@ func group(list []*program) (loads []*load) {
 		named := *p.IR
 		named.Name = ""
 		v := p.at.v
-		k := key{p.Key, v.target.Kind, v.context, space(p), named.String()}
+		k := key{p.Key, v.target.Kind, v.context, space(p), p.via, named.String()}
 		l := groups[k]
 		if l == nil || !v.target.Kind.Cookies() {
 			l = &load{}
