@@ -90,6 +90,14 @@ type waiting struct {
 	drain.Sink
 }
 
+// CompleteFrom implements drain.Completer.
+func (w waiting) CompleteFrom(from int64, gaps bool) error {
+	if c, ok := w.Sink.(drain.Completer); ok {
+		return c.CompleteFrom(from, gaps)
+	}
+	return nil
+}
+
 // End implements drain.Ender.
 func (w waiting) End() error {
 	if e, ok := w.Sink.(drain.Ender); ok {

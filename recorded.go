@@ -60,6 +60,15 @@ func (r *RecordedTrace) Span() (first, last time.Time, ok bool) {
 // Lost is how many hits had no room in a ring.
 func (r *RecordedTrace) Lost() uint64 { return r.t.Lost() }
 
+// CompleteFrom is from which time on the trace has all events, where a flight recorder has overwritten some of the older ones; the zero Time: it
+// has all from its beginning.
+func (r *RecordedTrace) CompleteFrom() time.Time {
+	if r.t.CompleteFrom == 0 {
+		return time.Time{}
+	}
+	return time.Unix(0, r.t.CompleteFrom+r.t.Info.WallOffset)
+}
+
 // Damage has what could not be read, in words: parts of packets at the end of files.
 func (r *RecordedTrace) Damage() []string { return slices.Clone(r.t.Damage) }
 

@@ -59,6 +59,9 @@ type Result struct {
 	Printed                               uint64 // events that the output has taken
 	// TornParts counts the parts of rings that could not be read with Options.Overwrite: threads were writing to them.
 	TornParts uint64
+	// CompleteFrom is from which time on all events are there with Options.Overwrite, CLOCK_MONOTONIC in nanoseconds as in Event.Time: of the
+	// older ones, threads that moved between CPUs may miss some. 0: nothing was overwritten.
+	CompleteFrom int64
 	// Waits counts the times that hits have waited for room in a ring, with Options.Wait.
 	Waits uint64
 
@@ -90,7 +93,7 @@ func newResult(res *session.Result) *Result {
 	sum := &res.Summary
 	r := &Result{
 		Armed: res.Sites, ToArmed: res.Armed, Time: sum.Duration,
-		Torn: sum.Torn, TornParts: sum.TornParts, Waits: sum.Waits, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown, Printed: sum.Printed,
+		Torn: sum.Torn, TornParts: sum.TornParts, CompleteFrom: sum.CompleteFrom, Waits: sum.Waits, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown, Printed: sum.Printed,
 		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
 		summary: *sum, maps: res.Maps,

@@ -47,7 +47,7 @@ type querying struct {
 	Where  string   `placeholder:"EXPR" help:"Only events for which this C condition on the recorded fields holds; $$tid, $$comm, $$place, ... as in conditions of places"`
 	Fields string   `placeholder:"LIST" help:"These fields or C expressions of them, in place of all fields"`
 	Debug  []string `name:"debug-dir" sep:"none" help:"Name functions and lines of stacks that the recording has not: with debug files from these directories, and from the servers of DEBUGINFOD_URLS. Files are found by build-id"`
-	From   string   `placeholder:"TIME" help:"From this time on: 1.5s from the beginning, -2s from the end, 15:04:05.25, @NANOSECONDS"`
+	From   string   `placeholder:"TIME" help:"From this time on: 1.5s from the beginning, -2s from the end, 15:04:05.25, @NANOSECONDS, complete (from when on no events are missing that a flight recorder has overwritten)"`
 }
 
 // whole reports whether all events are selected.
@@ -282,6 +282,9 @@ func (c *reportCmd) events(w io.Writer, t *ctf.Trace, r *report.Reader) error {
 		sink = report.NewCSV(w, r.Columns(), r.Schemas(), ft)
 	} else {
 		sink = format.OutputNamed(c.Format).New(w, ft)
+	}
+	if x, ok := sink.(format.Completer); ok {
+		_ = x.CompleteFrom(r.Incomplete(), true)
 	}
 	err := r.Each(func(ev *event.Event) error { return sink.Event(ev) })
 	if end, ok := sink.(interface{ End() error }); ok && err == nil {

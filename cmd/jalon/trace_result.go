@@ -102,6 +102,9 @@ func shortSummary(res *jalon.Result) map[string]any {
 	if replaced+res.TornParts > 0 {
 		m["replaced"], m["torn_parts"] = replaced, res.TornParts
 	}
+	if res.CompleteFrom > 0 {
+		m["complete_from"] = res.CompleteFrom
+	}
 	if res.Waits > 0 {
 		m["waits"] = res.Waits
 	}

@@ -36,6 +36,21 @@ type FileInfo struct {
 	Large      []string  `json:"large,omitempty"`   // classes whose heads are for many sites
 	Part       bool      `json:"part,omitempty"`    // the directory is one part of a trace that was rotated
 	Joined     []Joined  `json:"joined,omitempty"`  // the traces of which it was made
+	// CompleteFrom is from which time on there are all events that came until the rings were read, CLOCK_MONOTONIC in nanoseconds; 0: from the
+	// beginning. Gaps: some before it are missing; otherwise the part before this one has them.
+	CompleteFrom int64 `json:"complete_from,omitempty"`
+	Gaps         bool  `json:"gaps,omitempty"`
+}
+
+// completeName is the name of CompleteFrom in the environment.
+const completeName = "complete_from"
+
+// CompleteEnv is what viewers show of CompleteFrom.
+func (x *FileInfo) CompleteEnv() []Env {
+	if x.CompleteFrom == 0 {
+		return nil
+	}
+	return []Env{{Name: completeName, Value: x.CompleteFrom}}
 }
 
 // The format of info.json.
@@ -139,6 +154,9 @@ func (c *chunk) readInfo(t *Trace) error {
 		for _, name := range x.Large {
 			c.large[class] = c.large[class] || name == class.String()
 		}
+	}
+	if x.Gaps || len(t.chunks) == 0 {
+		t.CompleteFrom = max(t.CompleteFrom, x.CompleteFrom)
 	}
 	t.Info = x
 	return nil

@@ -35,6 +35,9 @@ type Trace struct {
 	Whole   *Summary // of the recording of which the trace is one part, if it has ended in order
 	Ending  Ending
 	State   *States
+	// CompleteFrom is from which time on the trace has all events, CLOCK_MONOTONIC in nanoseconds; 0: from its beginning. Rings that are
+	// overwritten keep their own newest events each, so that older ones have gaps.
+	CompleteFrom int64
 	// Damage has what could not be read: parts of packets behind the last whole one, damaged files.
 	Damage []string
 

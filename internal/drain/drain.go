@@ -77,6 +77,7 @@ type Drain struct {
 	ev      event.Event
 	batch   event.Batch
 	passed  bool // there are passcounts
+	Whole   completion
 }
 
 // Source has the rings of one engine.
@@ -102,7 +103,7 @@ type Source struct {
 }
 
 func New(clock *event.Clock, sink Sink) *Drain {
-	d := &Drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0)}
+	d := &Drain{names: map[int]string{}, clock: clock, sink: sink, merger: event.NewMerger(0), Whole: newCompletion(clock, sink)}
 	d.merger.Slack = clock.Ticks(event.Slack)
 	d.merger.Hold = clock.Ticks(event.Hold)
 	d.merger.Limit = event.MaxWaiting / 2

@@ -39,7 +39,8 @@ type Snapshotter interface{ Snapshot() error }
 type overwritten struct {
 	src  *Source
 	cpu  int
-	snap *ring.Snapshot // nil: all is read
+	all  *ring.Snapshot
+	snap *ring.Snapshot // the same; nil: all is read
 	upTo uint64         // the youngest key so far
 }
 
@@ -53,15 +54,17 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 	if err := d.clock.Refresh(); err != nil {
 		return err
 	}
+	var told whole
+	if err := d.Whole.tell(rings, &told); err != nil {
+		return err
+	}
 	for {
-		next := (*overwritten)(nil)
-		for i := range rings {
-			if r := &rings[i]; r.snap != nil && (next == nil || r.upTo < next.upTo) {
-				next = r
-			}
-		}
+		next := oldest(rings)
 		if next == nil {
-			return d.merger.EmitTo(^uint64(0), show)
+			if err := d.merger.EmitTo(^uint64(0), show); err != nil {
+				return err
+			}
+			return d.Whole.tell(rings, &told)
 		}
 		if next.upTo > d.merger.Slack {
 			if err := d.merger.EmitTo(next.upTo-d.merger.Slack, show); err != nil {
@@ -80,6 +83,16 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 	}
 }
 
+// oldest is the ring to read next, nil if all are read.
+func oldest(rings []overwritten) (next *overwritten) {
+	for i := range rings {
+		if r := &rings[i]; r.snap != nil && (next == nil || r.upTo < next.upTo) {
+			next = r
+		}
+	}
+	return next
+}
+
 func (d *Drain) copyRings(final bool) (rings []overwritten, err error) {
 	for _, src := range d.sources {
 		if !src.mem.Overwrites() {
@@ -92,12 +105,16 @@ func (d *Drain) copyRings(final bool) (rings []overwritten, err error) {
 		if err := func() (err error) {
 			defer src.mem.Guard(&err)()
 			for cpu := range src.reader.Rings() {
-				rings = append(rings, overwritten{src: src, cpu: cpu, snap: src.reader.Snapshot(cpu, final)})
+				snap := src.reader.Snapshot(cpu, final)
+				rings = append(rings, overwritten{src: src, cpu: cpu, all: snap, snap: snap})
 			}
 			return nil
 		}(); err != nil {
 			return nil, err
 		}
+	}
+	if len(rings) > 0 {
+		d.Whole.copied()
 	}
 	return rings, nil
 }

@@ -42,6 +42,8 @@ type Summary struct {
 	Torn, Corrupt, Late uint64
 	// TornParts counts the parts of rings that are overwritten which could not be read.
 	TornParts uint64
+	// CompleteFrom is from which time on all events of rings that are overwritten were shown, CLOCK_MONOTONIC in nanoseconds; 0: all that came.
+	CompleteFrom int64
 	// Waits counts the times that hits have waited for room in a ring.
 	Waits uint64
 	// StacksFull counts the stacks that found no place in the table of stacks, so that their records have the frames.

@@ -19,11 +19,14 @@ type chrome struct {
 	plans   map[*event.Schema]*plan
 	names   map[[2]int]string
 	begun   bool
-	field   event.Value // here to avoid an allocation for each field
+	// complete is from which time on all events are there; 0: that is written
+	complete int64
+	field    event.Value // here to avoid an allocation for each field
 }
 
 func writeChrome(w io.Writer, r *report.Reader, _ *Options) error {
 	c := &chrome{output: output{w: w}, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), plans: map[*event.Schema]*plan{}, names: map[[2]int]string{}}
+	c.complete = r.Incomplete()
 	c.buf = append(c.buf, `{"displayTimeUnit":"ns","traceEvents":[`...)
 	if err := r.Each(c.add); err != nil {
 		return err
@@ -45,11 +48,28 @@ func (c *chrome) thread(ev *event.Event) {
 	c.buf = strconv.AppendInt(append(c.buf, `,"tid":`...), int64(ev.Tid), 10)
 }
 
+func (c *chrome) time(ns int64) {
+	c.buf = strconv.AppendInt(c.buf, ns/1000, 10)
+	c.buf = append(c.buf, '.', '0'+byte(ns/100%10), '0'+byte(ns/10%10), '0'+byte(ns%10))
+}
+
+// markComplete writes an event of the whole trace at the time from which on all events are there.
+func (c *chrome) markComplete() {
+	c.next()
+	c.buf = append(c.buf, `{"ph":"i","s":"g","name":"`+completeText+`","pid":0,"tid":0,"ts":`...)
+	c.time(c.complete)
+	c.buf = append(c.buf, '}')
+	c.complete = 0
+}
+
 func (c *chrome) add(ev *event.Event) error {
 	x := c.plans[ev.Schema]
 	if x == nil {
 		x = chromePlan(ev.Schema)
 		c.plans[ev.Schema] = x
+	}
+	if c.complete != 0 && ev.TimeNS >= c.complete {
+		c.markComplete()
 	}
 	if name, ok := c.names[[2]int{ev.Pid, ev.Tid}]; !ok || name != ev.Comm {
 		c.names[[2]int{ev.Pid, ev.Tid}] = ev.Comm
@@ -60,9 +80,7 @@ func (c *chrome) add(ev *event.Event) error {
 	}
 	c.next()
 	c.buf = append(c.buf, x.head...)
-	c.buf = strconv.AppendInt(c.buf, ev.TimeNS/1000, 10)
-	ns := ev.TimeNS
-	c.buf = append(c.buf, '.', '0'+byte(ns/100%10), '0'+byte(ns/10%10), '0'+byte(ns%10))
+	c.time(ev.TimeNS)
 	c.thread(ev)
 	c.buf = strconv.AppendInt(append(c.buf, `,"args":{"cpu":`...), int64(ev.CPU), 10)
 	read := -1

@@ -36,6 +36,12 @@ func add(f Format) Format {
 	return f
 }
 
+// The mark of the time from which on a trace has all events.
+const (
+	completeName = "complete from"
+	completeText = "all events are there from this time on; some of the older ones are missing"
+)
+
 // Named returns the format with a name, or nil.
 func Named(name string) *Format {
 	for i := range formats {

@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -89,6 +90,66 @@ type field struct {
 	n uint64
 	v uint64
 	b []byte
+}
+
+// TestCompleteMark: the time from which on a trace has all events is an event of its own, before those.
+func TestCompleteMark(t *testing.T) {
+	for at, want := range map[int64]uint64{0: 0, 1000: 0, 2500: 2500, 3000: 3000} {
+		m := madetrace.New(t)
+		m.CompleteFrom = at
+		s := m.Site("work", "work", madetrace.Field{Name: "i", Type: ctype.IntT})
+		m.Thread(10, 10, "prog")
+		for i := range 3 {
+			m.Event(s, int64(2000+1000*i), 0, 10, 10, 0, madetrace.Record(s, i))
+		}
+		tr := m.Open()
+		write := func(name string) []byte {
+			r, err := report.NewReader(tr, report.Query{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			var b bytes.Buffer
+			if err := Named(name).Write(&b, r, &Options{}); err != nil {
+				t.Fatal(err)
+			}
+			return b.Bytes()
+		}
+		var times []uint64
+		mark, track := uint64(0), ""
+		for _, p := range fields(t, write("perfetto")) {
+			packet := fields(t, p.b)
+			if d := find(packet, 60); d.b != nil && find(fields(t, d.b), 1).v == completeTrack {
+				track = string(find(fields(t, d.b), 2).b)
+			}
+			if e := find(packet, 11); e.b != nil {
+				times = append(times, find(packet, 8).v)
+				if ev := fields(t, e.b); find(ev, 11).v == completeTrack && string(find(ev, 23).b) == completeText && find(ev, 9).v == 3 {
+					mark = find(packet, 8).v
+				}
+			}
+		}
+		if mark != want || !slices.IsSorted(times) || (track == completeName) != (want != 0) {
+			t.Errorf("%d: perfetto has the mark at %d on %q, times %d", at, mark, track, times)
+		}
+		var got struct {
+			TraceEvents []struct {
+				Ph, S, Name string
+				TS          json.Number
+			}
+		}
+		if err := json.Unmarshal(write("chrome"), &got); err != nil {
+			t.Fatal(err)
+		}
+		text := json.Number("")
+		for _, e := range got.TraceEvents {
+			if e.Name == completeText && e.Ph == "i" && e.S == "g" {
+				text = e.TS
+			}
+		}
+		if us := fmt.Sprintf("%d.%03d", want/1000, want%1000); want != 0 && string(text) != us || want == 0 && text != "" {
+			t.Errorf("%d: chrome has the mark at %q", at, text)
+		}
+	}
 }
 
 // fields decodes a message; a bad one fails the test.

@@ -29,20 +29,22 @@ const (
 	clockID, clockTime             = 1, 2
 	clockRealtime, clockMonotonic  = 1, 3
 
-	trackUUID, trackProcess, trackThread = 1, 3, 4
-	processPid, processName              = 1, 6
-	threadPid, threadTid, threadName     = 1, 2, 5
+	trackUUID, trackName, trackProcess, trackThread = 1, 2, 3, 4
+	processPid, processName                         = 1, 6
+	threadPid, threadTid, threadName                = 1, 2, 5
 
 	internedEventNames, internedKeys = 2, 3
 	internedID, internedName         = 1, 2
 
-	eventAnnotation, eventType, eventNameID, eventTrack = 4, 9, 10, 11
-	typeInstant                                         = 3
+	eventAnnotation, eventType, eventNameID, eventTrack, eventText = 4, 9, 10, 11, 23
+	typeInstant                                                    = 3
 
 	noteKey, noteBool, noteUint, noteInt, noteDouble, noteText, notePointer, noteJSON = 1, 2, 3, 4, 5, 6, 7, 9
 
 	stateCleared, needsState = 1, 2
 	sequence                 = 1
+
+	completeTrack = 1 // those of threads and processes have other numbers
 )
 
 // perfetto writes a track for each process and thread, and an instant event with its fields for each event. Names are written once and
@@ -56,6 +58,8 @@ type perfetto struct {
 	keys    map[string]uint64
 	tracks  map[[2]int]string // the names of the threads' tracks
 	begun   map[int]bool      // processes
+	// complete is from which time on all events are there; 0: that is known to the viewer
+	complete int64
 
 	packet, event, note message
 	field               event.Value // here to avoid an allocation for each field
@@ -67,6 +71,7 @@ func writePerfetto(w io.Writer, r *report.Reader, _ *Options) error {
 		names: map[string]uint64{}, keys: map[string]uint64{}, tracks: map[[2]int]string{}, begun: map[int]bool{},
 	}
 	p.begin()
+	p.complete = r.Incomplete()
 	if err := r.Each(p.add); err != nil {
 		return err
 	}
@@ -101,7 +106,27 @@ func (p *perfetto) begin() {
 	p.put()
 }
 
+// markComplete writes an event on a track of its own at the time from which on all events are there.
+func (p *perfetto) markComplete() {
+	var track, mark message
+	track.uint(trackUUID, completeTrack)
+	track.text(trackName, completeName)
+	p.packet.bytes(packetTrack, track)
+	p.put()
+	mark.uint(eventType, typeInstant)
+	mark.uint(eventTrack, completeTrack)
+	mark.text(eventText, completeText)
+	p.packet.uint(packetTimestamp, uint64(p.complete))
+	p.packet.uint(packetFlags, needsState)
+	p.packet.bytes(packetTrackEvent, mark)
+	p.put()
+	p.complete = 0
+}
+
 func (p *perfetto) add(ev *event.Event) error {
+	if p.complete != 0 && ev.TimeNS >= p.complete {
+		p.markComplete()
+	}
 	x := p.plans[ev.Schema]
 	if x == nil {
 		x = p.plan(ev.Schema)

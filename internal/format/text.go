@@ -54,6 +54,8 @@ type Text struct {
 	clock      [8]byte
 	painted    painter
 	lines      textLines
+	// complete is from which time on all events come; 0: all did, or it is marked. last is the time of the last event.
+	complete, last int64
 }
 
 // NewText returns a Text that writes to w.
@@ -66,6 +68,10 @@ const maxColumn = 40
 
 // Event writes the lines of an event.
 func (t *Text) Event(ev *event.Event) error {
+	if t.complete != 0 && ev.TimeNS >= t.complete {
+		t.mark()
+	}
+	t.last = ev.TimeNS
 	b := t.buf
 	if l := t.lines.of(ev.Schema); l.whole && !t.o.Colour && !ev.Overwritten && len(ev.Raw) >= l.end {
 		t.buf = t.line(b, ev, l)
@@ -124,6 +130,32 @@ func (t *Text) Event(ev *event.Event) error {
 	}
 	t.buf = b
 	return t.eventsEnd(1)
+}
+
+// Completer is a Sink that marks from which time on it has all events.
+type Completer interface {
+	// CompleteFrom says that all events come from a time on, which is CLOCK_MONOTONIC in nanoseconds, and whether there are gaps before it.
+	CompleteFrom(from int64, gaps bool) error
+}
+
+// CompleteFrom implements Completer by a line between events.
+func (t *Text) CompleteFrom(from int64, gaps bool) error {
+	if !gaps || from == 0 {
+		return nil
+	}
+	if t.complete = from; t.last >= from {
+		t.mark()
+	}
+	return nil
+}
+
+// mark writes the line if there are events before it.
+func (t *Text) mark() {
+	if t.last != 0 {
+		b := append(t.time(t.buf, t.complete), " --- all events are there from this time on; some of the older ones are missing ---\n"...)
+		t.buf = b
+	}
+	t.complete = 0
 }
 
 // begin begins a line with the time and the CPU.

@@ -76,6 +76,13 @@ func Merge(out string, a, b *ctf.Trace, o *Options) (*Result, error) {
 		{Trace: b, Name: prefixes[1], IDs: ids, CPUs: cpus, Time: func(t int64) int64 { return res.Time(t) + shift }},
 	}
 	env := []ctf.Env{{Name: "hostname", Value: info.Host}, {Name: "domain", Value: "jalon"}, {Name: "tracer_name", Value: "jalon"}, {Name: "tracer_version", Value: o.Jalon}, {Name: "clock", Value: res.How}}
+	info.CompleteFrom, info.Gaps = 0, false
+	for _, p := range parts {
+		if at := p.Trace.CompleteFrom; at != 0 {
+			info.CompleteFrom, info.Gaps = max(info.CompleteFrom, p.Time(at)), true
+		}
+	}
+	env = append(env, info.CompleteEnv()...)
 	var err error
 	if res.Events, err = ctf.Join(out, parts, info, env); err != nil {
 		_ = os.RemoveAll(out)

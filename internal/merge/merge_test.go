@@ -68,6 +68,44 @@ func exchange(t *testing.T, rnd *rand.Rand, c clock, messages int, spacing int64
 
 var messages = []Pair{{Send: "send_a", Receive: "recv_b"}, {Send: "send_b", Receive: "recv_a", Back: true}}
 
+// TestMergeComplete: a joined trace has all events from when on both have.
+func TestMergeComplete(t *testing.T) {
+	const shift = 500
+	for _, c := range [][3]int64{{0, 0, 0}, {2500, 0, 2500}, {0, 2200, 2200 + shift}, {2900, 2200, 2900}, {2600, 2200, 2200 + shift}} {
+		var traces [2]*ctf.Trace
+		for i := range traces {
+			m := madetrace.New(t)
+			m.CompleteFrom = c[i]
+			s := m.Site("work", "work", madetrace.Field{Name: "i", Type: ctype.IntT})
+			m.Thread(10, 10, "prog")
+			for n := range 3 {
+				m.Event(s, int64(1_000_002_000+1000*n), 0, 10, 10, 0, madetrace.Record(s, n))
+			}
+			if m.CompleteFrom != 0 {
+				m.CompleteFrom += 1_000_000_000
+			}
+			traces[i] = m.Open()
+		}
+		out, offset := filepath.Join(t.TempDir(), "both"), time.Duration(shift)
+		if _, err := Merge(out, traces[0], traces[1], &Options{Offset: &offset}); err != nil {
+			t.Fatal(err)
+		}
+		tr, err := ctf.Open(out)
+		if err != nil {
+			t.Fatal(err)
+		}
+		first, _, _ := tr.Span()
+		got := tr.CompleteFrom
+		if got != 0 {
+			got -= first - 2000 // the times may have been moved
+		}
+		if got != c[2] {
+			t.Errorf("%d: %d", c, got)
+		}
+		tr.Close()
+	}
+}
+
 // TestMerge: the clocks of two machines are found within the error that is stated, whatever their offset and rate, and the joined trace has
 // all events at their times.
 func TestMerge(t *testing.T) {

@@ -66,7 +66,7 @@ func (r *Recorder) environment() []ctf.Env {
 	if r.opt.rotates() {
 		list = append(list, ctf.Env{Name: "chunk", Value: fmt.Sprint(r.chunk)})
 	}
-	return list
+	return append(list, x.CompleteEnv()...)
 }
 
 // computedNames gives fields of sets that are computed LTTng's names, in place of the expressions.

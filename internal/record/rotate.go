@@ -26,7 +26,18 @@ func (r *Recorder) Snapshot() error {
 	if err := r.describe(); err != nil {
 		return err
 	}
-	return r.rotate()
+	if err := r.rotate(); err != nil {
+		return err
+	}
+	r.info.CompleteFrom, r.info.Gaps = 0, false // the next part's is not known yet
+	return nil
+}
+
+// CompleteFrom implements drain.Completer.
+func (r *Recorder) CompleteFrom(from int64, gaps bool) error {
+	r.info.CompleteFrom, r.info.Gaps = max(r.info.CompleteFrom, from), r.info.Gaps || gaps
+	r.changed = true
+	return nil
 }
 
 // LastPart waits until the chunk that has been ended last is written. Any goroutine may call it.

@@ -240,10 +240,24 @@ func (r *Reader) Notes() (list []string) {
 		begin := time.Unix(0, first+r.Trace.Info.WallOffset)
 		list = append(list, fmt.Sprintf("there are no events in this time: the trace has %v, from %s on", time.Duration(last-first), begin.Format("2006-01-02 15:04:05.999999999")))
 	}
+	if from := r.Incomplete(); from != 0 {
+		at := time.Unix(0, from+r.Trace.Info.WallOffset)
+		list = append(list, fmt.Sprintf("all events are there from %s on (--from complete); some of the older ones are missing", at.Format("2006-01-02 15:04:05.999999999")))
+	}
 	if r.Unknown > 0 {
 		list = append(list, fmt.Sprintf("%d events are left out: --where needs values that the trace does not have for them", r.Unknown))
 	}
 	return list
+}
+
+// Incomplete is from which time on the trace has all events, if the query is also for older ones; 0: there are none, or all of them are there.
+func (r *Reader) Incomplete() int64 {
+	from := r.Trace.CompleteFrom
+	first, _, ok := r.Trace.Span()
+	if !ok || max(first, r.q.From) >= from {
+		return 0
+	}
+	return from
 }
 
 // skippedText names the places that are left out, those with the same reason together.

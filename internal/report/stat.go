@@ -21,6 +21,8 @@ type Stat struct {
 	LastNS  int64         `json:"last"`
 	Events  uint64        `json:"events"`
 	Lost    uint64        `json:"lost"`
+	// CompleteFrom is from which time on there are all events, if there are older ones.
+	CompleteFrom int64 `json:"complete_from,omitempty"`
 	// Other is how many events of threads are not in Threads.
 	Other uint64 `json:"other_threads,omitempty"`
 }
@@ -61,7 +63,7 @@ func MakeStat(r *Reader, whole bool) (*Stat, error) {
 		c.index(sc)
 	}
 	err := r.Each(c.event)
-	s.Threads = c.list()
+	s.Threads, s.CompleteFrom = c.list(), r.Incomplete()
 	if span := s.LastNS - s.FirstNS; span > 0 {
 		for _, p := range s.Places {
 			p.Rate = float64(p.Recorded) / (float64(span) / 1e9)

@@ -12,10 +12,14 @@ import (
 )
 
 // When is the CLOCK_MONOTONIC of a time as users write it: 1.5s, 200ms or 3 (seconds) from the beginning of a trace, -2s from its end,
-// 15:04:05.25 or 2006-01-02T15:04:05Z by the wall clock, @1234567890 as in JSON. The error is a *lang.Diagnostic.
+// 15:04:05.25 or 2006-01-02T15:04:05Z by the wall clock, @1234567890 as in JSON, complete (from when on no events are missing). The error is
+// a *lang.Diagnostic.
 func When(t *ctf.Trace, from lang.Text, zone *time.Location) (int64, error) {
 	first, last, _ := t.Span()
 	text := from.String()
+	if text == "complete" {
+		return max(t.CompleteFrom, first), nil
+	}
 	if ns, ok := strings.CutPrefix(text, "@"); ok {
 		n, err := strconv.ParseInt(ns, 10, 64)
 		if err != nil {
@@ -66,7 +70,7 @@ func nanoseconds(when time.Time) int64 {
 
 func badTime(from lang.Text) error {
 	return from.At(from.Span, fmt.Sprintf("%q is not a time", from.String()),
-		"1.5s is from the beginning, -2s from the end; 15:04:05.25, 2006-01-02T15:04:05Z, @NANOSECONDS of CLOCK_MONOTONIC")
+		"1.5s is from the beginning, -2s from the end; 15:04:05.25, 2006-01-02T15:04:05Z, @NANOSECONDS of CLOCK_MONOTONIC; complete: when the trace begins to have all events")
 }
 
 // onClock is the first time of day of that text which is not before the trace, or on the trace's first day.

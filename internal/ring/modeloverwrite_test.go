@@ -8,7 +8,7 @@ import (
 // TestModelOverwrite runs the protocols of overwrite.go like TestModel. A snapshot's steps come between the writers' too: it
 // is taken of a copy of the memory whose words were copied at different times. Each record that is returned was completed, and
 // comes once, whole, and in order; at the end, each that was completed has been returned, or overwritten since, or was in a
-// sub-buffer that is counted as torn.
+// sub-buffer that is counted as torn; and those that were not returned are not younger than the snapshots say (Missing).
 func TestModelOverwrite(t *testing.T) {
 	seeds := uint64(150)
 	if testing.Short() {
@@ -29,7 +29,7 @@ func TestModelOverwrite(t *testing.T) {
 		}
 	}
 	t.Logf("%+v", total)
-	if total.Returned == 0 || total.Overwritten == 0 || total.Torn == 0 || total.Unfinished == 0 || total.Passed == 0 || total.Undone == 0 || total.Again == 0 || total.During == 0 {
+	if total.Returned == 0 || total.Overwritten == 0 || total.Torn == 0 || total.Unfinished == 0 || total.Passed == 0 || total.Undone == 0 || total.Again == 0 || total.During == 0 || total.Gaps == 0 {
 		t.Errorf("something never happened: %+v", total)
 	}
 }
@@ -40,6 +40,7 @@ type overwriteCounts struct {
 	Passed                                  int // sub-buffers that were not complete when the writers came there
 	Undone, Again                           int // claims
 	During                                  int // snapshots in several steps
+	Gaps                                    int // snapshots before which something is missing
 }
 
 func (c *overwriteCounts) add(d *overwriteCounts) {
@@ -51,6 +52,7 @@ func (c *overwriteCounts) add(d *overwriteCounts) {
 	c.Undone += d.Undone
 	c.Again += d.Again
 	c.During += d.During
+	c.Gaps += d.Gaps
 }
 
 // overwriteModel is what the model of this mode has besides.
@@ -60,6 +62,7 @@ type overwriteModel struct {
 	overwritten  overwriteCounts
 	where        map[uint64]place // of completed records, by their keys
 	begun        [2 * modelCPUs]map[uint64]uint64
+	missing      [2 * modelCPUs]uint64 // by ring: before this time records are missing, as snapshots say
 }
 
 type place struct {
@@ -103,6 +106,10 @@ func (m *model) snapshot(n int, final bool) {
 	rr.between = nil
 	for ok := true; ok; {
 		m.out[n], ok = s.Next(m.out[n])
+	}
+	if before, some := s.Missing(); some {
+		m.missing[n] = max(m.missing[n], min(before, m.now))
+		m.overwritten.Gaps++
 	}
 }
 
@@ -355,6 +362,9 @@ func (m *model) checkOverwritten() {
 		at := m.where[key]
 		sub := at.pos & (PageSize - 1) / modelSub
 		rr := &m.r.rings[at.ring]
+		if at.pos < rr.pos && key>>3 > m.missing[at.ring] {
+			m.t.Errorf("ring %d: the record at %#x of %d was not returned, and records are said to be missing before %d only", at.ring, at.pos, key>>3, m.missing[at.ring])
+		}
 		switch now := m.begun[at.ring][sub]; {
 		case now > at.pos, entry(*m.s.word(m.s.g.RingOffset(at.ring) + SubTable + sub*SubEntry)).done() == 0:
 			m.overwritten.Overwritten++

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"cmp"
+	"encoding/binary"
 	"runtime"
 	"slices"
 	"sync/atomic"
@@ -22,6 +23,10 @@ type Snapshot struct {
 	rr     *ringReader
 	pieces []piece
 	final  bool
+	// known: events before the time missing are not in the ring any more, nor in a snapshot before. open: nor are some behind the
+	// last piece that was returned.
+	known, open bool
+	missing     uint64
 }
 
 // Snapshot copies what is in a ring that is overwritten and that no snapshot had before. final: nothing is written any more.
@@ -29,7 +34,41 @@ func (r *Reader) Snapshot(cpu int, final bool) *Snapshot {
 	rr := &r.rings[cpu]
 	s := &Snapshot{r: r, rr: rr, final: final}
 	s.pieces = rr.copyAll(final)
+	s.findGap(rr.pos)
 	return s
+}
+
+// findGap finds the last of the pieces that does not follow the one before it, or what snapshots had before: the head of each sub-buffer
+// says where the one before it ends. The times in a ring ascend, so all that is missing was before the piece begins.
+func (s *Snapshot) findGap(read uint64) {
+	for i := range s.pieces {
+		p := &s.pieces[i]
+		if p.pos >= read && p.word(PacketBefore) > read {
+			s.gapBefore(p)
+		}
+		read = p.pos + uint64(len(p.data))
+	}
+}
+
+func (s *Snapshot) gapBefore(p *piece) {
+	s.known, s.open, s.missing = true, false, max(s.missing, p.word(PacketBegin))
+}
+
+// word is one of the head of a sub-buffer.
+func (p *piece) word(off int) uint64 {
+	if len(p.data) < PacketHead {
+		return 0
+	}
+	return binary.LittleEndian.Uint64(p.data[off:])
+}
+
+// Missing reports whether events of the ring are missing: they were overwritten before this snapshot, or are in sub-buffers that could not
+// be read. All of them were recorded before a time, by the ring's clock; ^0: before the snapshot. What Next finds damaged adds to it.
+func (s *Snapshot) Missing() (before uint64, some bool) {
+	if s.open {
+		return ^uint64(0), true
+	}
+	return s.missing, s.known
 }
 
 // Next appends the records of the next sub-buffer to dst, in the order of the ring; ok: there was one.
@@ -39,8 +78,14 @@ func (s *Snapshot) Next(dst []byte) (records []byte, ok bool) {
 	}
 	p := s.pieces[0]
 	s.pieces = s.pieces[1:]
+	left := s.rr.stats.Corrupt + s.rr.stats.TornSubs
 	dst, end := s.r.decode(s.rr, p, s.final, dst)
 	s.rr.pos = max(s.rr.pos, end)
+	if s.rr.stats.Corrupt+s.rr.stats.TornSubs > left {
+		if s.open = len(s.pieces) == 0; !s.open {
+			s.gapBefore(&s.pieces[0])
+		}
+	}
 	return dst, true
 }
 

@@ -216,6 +216,7 @@ func (s *Session) result() *Result {
 	}
 	if d := s.records.Drain; d != nil {
 		sum.Late, sum.Unshown, sum.Printed = d.Late(), d.Unshown(), d.Shown()
+		sum.CompleteFrom = d.Whole.From()
 	}
 	if s.coarse != nil {
 		sum.ClockError = time.Duration(float64(s.coarse.Longest()) / float64(s.records.Clock.Ticks(time.Second)) * float64(time.Second))

@@ -23,6 +23,8 @@ const WallOffset = 1_700_000_000_000_000_000
 // Maker writes a trace.
 type Maker struct {
 	Dir string
+	// CompleteFrom is from which time on the trace has all events, if some before it are missing.
+	CompleteFrom int64
 
 	t       testing.TB
 	uuid    [16]byte
@@ -197,7 +199,7 @@ func (m *Maker) Write() string {
 	b, err := ctf.EncodeSchemas(m.schemas)
 	m.must(err)
 	m.file(filepath.Join(ctf.OwnDirectory, ctf.SchemasFile), b)
-	b, err = ctf.EncodeInfo(ctf.FileInfo{UUID: m.uuid, WallOffset: WallOffset})
+	b, err = ctf.EncodeInfo(ctf.FileInfo{UUID: m.uuid, WallOffset: WallOffset, CompleteFrom: m.CompleteFrom, Gaps: m.CompleteFrom != 0})
 	m.must(err)
 	m.file(filepath.Join(ctf.OwnDirectory, ctf.InfoFile), b)
 	return m.Dir
