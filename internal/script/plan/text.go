@@ -81,7 +81,8 @@ func (w *translator) textAt(x script.Expr) (siteText, bool) {
 			return siteText{}, false
 		}
 		out := siteText{limit: w.characterLimit(call, t), marked: len(call.Args) == 1}
-		if out.name, out.dynamic = w.dynamic(call.Args[0]); out.dynamic {
+		if name, dynamic := w.dynamic(call.Args[0]); dynamic {
+			out.name, out.dynamic = name, true
 			return out, true
 		}
 		out.addr, ok = w.value(call.Args[0])

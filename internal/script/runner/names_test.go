@@ -77,3 +77,38 @@ func TestExitAfter(t *testing.T) {
 		}
 	}
 }
+
+// TestRecordsTextAtSites: texts that a tracepoint's record points to, and those in it, are compared at the site.
+func TestRecordsTextAtSites(t *testing.T) {
+	if os.Getuid() != 0 {
+		t.Skip("places of the kernel need root")
+	}
+	const name = "/jalon-text-at-sites"
+	for cond, want := range map[string]bool{
+		`str(args.filename, 8) == "/jalon-"`: true, `str(args.filename, 8) == "/jalon"`: false, `strncmp(str(args.filename), "/jalon-t", 8) == 0`: true,
+		`str(args.filename) == "/jalon-text-at-sites"`: true, `str(args.filename, 7) == "/jalon-"`: false, `str(args.filename, 64) != "/jalon"`: true,
+	} {
+		src := `tracepoint:syscalls:sys_enter_openat /comm == "cat" && COND/ { @f[tid] = args.filename; }
+			tracepoint:syscalls:sys_exit_openat /@f[tid]/ { printf("%s\n", str(@f[tid], 64)); delete(@f, tid); }`
+		out, m := runScript(t, strings.ReplaceAll(src, "COND", cond), Options{Argv: []string{"/bin/cat", name, name, name}})
+		if strings.Contains(out, name+"\n") != want || m.SiteMaps() != 1 {
+			t.Errorf("%s: %q", cond, out)
+		}
+	}
+	for cond, want := range map[string]bool{
+		`str(args.filename) == "/bin/cat"`: true, `str(args.filename) == "/bin/ca"`: false, `strncmp(str(args.filename), "/bin/", 5) == 0`: true,
+	} {
+		src := `tracepoint:sched:sched_process_exec /pid == cpid && COND/ { @n[tid] = 1; } end { print(len(@n)); clear(@n); }`
+		out, _ := runScript(t, strings.ReplaceAll(src, "COND", cond), Options{Argv: []string{"/bin/sh", "-c", "exec /bin/cat /dev/null"}})
+		if strings.HasPrefix(out, "1") != want {
+			t.Errorf("%s: %q", cond, out)
+		}
+	}
+	for cond, want := range map[string]bool{`args.comm == "cat"`: true, `strncmp(args.comm, "ca", 2) == 0`: true, `args.comm != "cat"`: false, `strncmp(args.comm, "cats", 4) == 0`: false} {
+		src := `tracepoint:sched:sched_process_exit /pid == cpid && COND/ { @n[tid] = 1; } end { print(len(@n)); clear(@n); }`
+		out, m := runScript(t, strings.ReplaceAll(src, "COND", cond), Options{Argv: []string{"/bin/cat", "/dev/null"}})
+		if strings.HasPrefix(out, "1") != want || m.SiteMaps() != 1 {
+			t.Errorf("%s: %q", cond, out)
+		}
+	}
+}
