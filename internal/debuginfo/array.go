@@ -3,7 +3,8 @@ package debuginfo
 import "github.com/jalon-trace/jalon/internal/ctype"
 
 // Array describes an array, or a text with a length, whose place or bounds are computed at the hit: Fortran's automatic,
-// allocatable, pointer and assumed-shape arrays, and its CHARACTERs of a length that is no constant. The object that a
+// allocatable, pointer and assumed-shape arrays, its CHARACTERs of a length that is no constant, and C's arrays of variable
+// length. The object that a
 // variable or member of such a type is has the elements, or a descriptor that leads to them.
 type Array struct {
 	Elem *ctype.Type

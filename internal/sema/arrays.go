@@ -9,11 +9,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// arrays finds the elements of Fortran's arrays whose place or bounds are computed at the hit.
+// arrays finds the elements of arrays whose place or bounds are computed at the hit: Fortran's, and C's of variable length.
 type arrays struct {
 	*site
 	*conversions
 	*lookup
+	rows map[*deref]*grid // parts of C's arrays
 }
 
 // grid is such an array: where its first element is, and how the others lie.
@@ -49,8 +50,11 @@ type (
 // gridOf describes object e, if it is such an array; nil: it is none.
 func (ar *arrays) gridOf(e expr) *grid {
 	t := e.Type().Strip()
+	if d, ok := e.(*deref); ok && ar.rows[d] != nil {
+		return ar.rows[d]
+	}
 	scope, ok := ar.in.Scope.(debuginfo.Arrays)
-	if !ok || t.Kind != ctype.Invalid || !isLvalue(e) {
+	if !ok || t.Kind != ctype.Invalid && t.Kind != ctype.Array || !isLvalue(e) {
 		return nil
 	}
 	a := scope.Array(t)
@@ -262,7 +266,7 @@ func (co *collector) takeGrid(g *grid) *plan {
 	t := g.from.Elem
 	for i, d := range g.dims {
 		t = ctype.ArrayOf(t, -1)
-		t.Fortran = !g.from.Text || i > 0
+		t.Fortran = !isArray(g.object.Type()) && (!g.from.Text || i > 0)
 		if n, ok := constInt(d.lower); ok {
 			t.Lower = n
 		}

@@ -38,7 +38,7 @@ func newChecker(in *Input) *checker {
 	c.lookup = &lookup{c.site, c.conversions, c.classes}
 	c.members = &members{c.site, c.conversions, c.classes, c.operators, c.lookup}
 	c.containers = &containers{c.site, c.conversions, c.classes, c.lookup}
-	c.arrays = &arrays{c.site, c.conversions, c.lookup}
+	c.arrays = &arrays{c.site, c.conversions, c.lookup, map[*deref]*grid{}}
 	return c
 }
 

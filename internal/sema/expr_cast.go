@@ -78,6 +78,9 @@ func (c *checker) sizeof(x *lang.Sizeof) expr {
 		if v, ok := e.(*varRef); ok && v.array != nil {
 			return c.variableSize(v)
 		}
+		if isArray(e.Type()) && e.Type().Strip().Size <= 0 && c.gridOf(e) != nil { // its bounds must have values
+			return convert(c.bytesOf(c.gridOf(c.expr(x.X))), ctype.ULongT)
+		}
 		t = e.Type()
 	}
 	return &intConst{typed: typed{ctype.ULongT, x.Span()}, v: c.sizeOf(x.Span(), t)}

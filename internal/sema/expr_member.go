@@ -99,6 +99,9 @@ func (c *checker) index(x *lang.Index) expr {
 		c.needElements(k, x.Span())
 		return c.elementAt(k, c.value(x.I), x.Span())
 	}
+	if e := c.row(a, x.Span(), func() expr { return c.value(x.I) }); e != nil {
+		return e
+	}
 	b := c.expr(x.I)
 	if isPointer(b.Type()) || isArray(b.Type()) {
 		a, b = b, a

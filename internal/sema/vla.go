@@ -2,8 +2,8 @@ package sema
 
 import "github.com/jalon-trace/jalon/internal/ctype"
 
-// An array of variable length: the number of its elements is computed at the hit, as
-// that of p@n is.
+// An array of variable length whose elements have a constant size (vla_rows.go has the others): the number of its elements
+// is computed at the hit, as that of p@n is.
 
 // variableLength is the array as the repetition of its first element.
 func (mb *members) variableLength(v *varRef) *repeat {

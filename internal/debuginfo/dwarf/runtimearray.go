@@ -2,14 +2,16 @@ package dwarf
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
 )
 
-// computed is ctype.Type.Ref of Fortran's arrays and texts whose place or bounds are computed at the hit. Their kind is
-// ctype.Invalid, so that nothing takes the object, which may be a descriptor, for the elements.
+// computed is ctype.Type.Ref of arrays and texts whose place or bounds are computed at the hit. The kind of Fortran's is
+// ctype.Invalid, so that nothing takes the object, which may be a descriptor, for the elements; an array of variable length
+// in C is its elements.
 type computed struct{ d die }
 
 func markComputed(d die, t *ctype.Type) {
@@ -22,7 +24,7 @@ func markComputed(d die, t *ctype.Type) {
 	}
 }
 
-// computedAtRunTime reports whether the elements of Fortran array d are found through a descriptor, or a bound or the
+// computedAtRunTime reports whether the elements of array d are found through a descriptor, or a bound or the
 // size of the elements is no constant.
 func computedAtRunTime(d die, elem *ctype.Type) bool {
 	if d.ab.has(atDataLocation) || d.ab.has(atAllocated) || d.ab.has(atAssociated) || d.ab.has(atRank) {
@@ -64,7 +66,7 @@ func (s *scope) Array(t *ctype.Type) *debuginfo.Array {
 // array describes array or text d at pc; nil if the debug information is damaged.
 func (lo *locations) array(d die, depth int) *debuginfo.Array {
 	a := &debuginfo.Array{Text: d.ab.tag == tagStringType}
-	if !lo.head(d, a) || depth > 1 {
+	if !lo.head(d, a) || depth > maxNested {
 		return nil
 	}
 	if a.Text {
@@ -81,7 +83,18 @@ func (lo *locations) array(d die, depth int) *debuginfo.Array {
 		}
 	}
 	a.Elem = lo.m.typeOf(d)
-	if in, ok := a.Elem.Strip().Ref.(computed); ok { // texts whose length is no constant
+	in, ok := a.Elem.Strip().Ref.(computed)
+	switch {
+	case !d.u.isFortran():
+		slices.Reverse(a.Dims)
+		if ok { // a type of its own for the rows
+			rows := lo.array(in.d, depth+1)
+			if rows == nil {
+				return nil
+			}
+			a.Elem, a.Dims = rows.Elem, append(rows.Dims, a.Dims...)
+		}
+	case ok: // texts whose length is no constant
 		text := lo.array(in.d, depth+1)
 		if text == nil || !text.Text || text.Data != nil || text.Exists != nil {
 			return nil
@@ -94,8 +107,10 @@ func (lo *locations) array(d die, depth int) *debuginfo.Array {
 	return a
 }
 
-// maxDims: Fortran 2018 has 15, and a text adds one.
-const maxDims = 15
+const (
+	maxDims   = 15 // Fortran 2018 has 15, and a text adds one
+	maxNested = 4  // types of rows in one another
+)
 
 // head reads what is said of the array as a whole; false: it cannot be translated.
 func (lo *locations) head(d die, a *debuginfo.Array) bool {

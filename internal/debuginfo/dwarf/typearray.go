@@ -46,6 +46,9 @@ func makeArray(ts *types, d die, t *ctype.Type) {
 	t.Kind, t.Elem, t.Count = ctype.Array, elem, dims[0].count
 	t.Lower, t.Fortran = dims[0].lower, fortran
 	t.Vector = d.deepFlag(atGNUVector)
+	if (d.u.isC() || d.u.isCxx()) && computedAtRunTime(d, elem) {
+		t.Ref = computed{d}
+	}
 	if t.Count > 0 && elem.Size > 0 && t.Count <= (1<<50)/elem.Size {
 		t.Size = t.Count * elem.Size
 	}
