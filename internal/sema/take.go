@@ -89,7 +89,7 @@ func (co *collector) take(e expr, letter byte) *plan {
 	}
 	switch {
 	case isVoid(t):
-		co.fail(e.Span(), "a void expression has no value", "")
+		co.noVoid(e)
 	case isFunc(t):
 		e = co.rvalue(e)
 		return plain(asValue, e, e.Type())
@@ -193,4 +193,13 @@ func (co *collector) onlyBytes(e expr) bool {
 		only = only || p.Kind == debuginfo.InRegister && isXMM(p.Reg) && p.BitOffset+off+n > 64
 	})
 	return only
+}
+
+// noVoid: a variable of a type without values, such as nullptr_t of C++, is a reason of its field.
+func (co *collector) noVoid(e expr) {
+	const why = "a void expression has no value"
+	if shapeOf(e).ref == nil {
+		co.fail(e.Span(), why, "")
+	}
+	panic(&bail{d: co.from.At(e.Span(), why, ""), unavailable: true, undescribed: true, otherwise: true, why: why})
 }
