@@ -118,3 +118,19 @@ func TestGuest_Walks(t *testing.T) {
 		}
 	}
 }
+
+// Conditions on text are decided at the sites, and pointers in maps are followed in a script that ends at one of them.
+func TestGuest_TextConditions(t *testing.T) {
+	const enter, exit = "tracepoint:syscalls:sys_enter_openat ", "tracepoint:syscalls:sys_exit_openat "
+	for _, cond := range []string{
+		`strncmp(comm, "cal", 3) == 0 && strncmp(comm, "calm", 4) != 0`, `comm == "calls" && strncmp(str(args.filename), "/none/and/more", 5)`,
+		`pid == cpid && str(args.filename) != "/none"`, `pid == cpid && (str(args.filename, 2) == "/" || str(args.filename) == "known.bin")`,
+	} {
+		p := testkit.Start(t, jalon, "run", "-q", "--maps", "-e", enter+"/"+cond+"/ { @f[tid] = args.filename; } "+exit+
+			`/@f[tid]/ { printf("%s %d\n", str(@f[tid], 32), args.ret > 0); delete(@f, tid); if (++@c == 1) { exit(); } } end { clear(@c); }`, "-c", calls+" reads")
+		p.Wait()
+		if out := p.Out.String(); p.Status != 0 || strings.Count(out, "known.bin 1\n") != 1 || !strings.Contains(p.Errs.String(), "@f in the kernel: ") {
+			t.Errorf("%s: status %d\n%s%s", cond, p.Status, out, p.Errs.String())
+		}
+	}
+}
