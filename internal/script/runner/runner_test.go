@@ -81,6 +81,7 @@ func clock(id int32) func() uint64 {
 // runScript runs a script and returns its output with the maps.
 func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) {
 	t.Helper()
+	warn := opt.Warn
 	s, err := script.Parse("t", src)
 	if err != nil {
 		t.Fatal(err)
@@ -91,7 +92,12 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 	}
 	var out, warnings bytes.Buffer
 	opt.Options = interp.Options{Out: &out, Err: &warnings, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
-	opt.Warn = func(text string) { t.Log(text) }
+	opt.Warn = func(text string) {
+		t.Log(text)
+		if warn != nil {
+			warn(text)
+		}
+	}
 	opt.IO = session.IO{Out: os.Stderr, Err: os.Stderr}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()

@@ -56,7 +56,11 @@ func TestThreadsAtSites(t *testing.T) {
 	@left[tid]++; @n[tid] += arg0; @calls[tid] = count();
 	@all++; @by[arg0 & 7]++; @key[arg0 & 1023]++; @same[arg0 >> 10] += 2;
 }`, "PROG", path)
-	got, m := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(rounds), fmt.Sprint(calls)}})
+	// An update of @same is lost, and counted, where a thread is interrupted while it inserts the key: see maps.Claims.
+	lost := uint64(0)
+	got, m := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(rounds), fmt.Sprint(calls)}, Warn: func(text string) {
+		_, _ = fmt.Sscanf(text, "the map @same was full: %d updates are lost", &lost)
+	}})
 	if n := m.SiteMaps(); n != 8 {
 		t.Fatalf("%d maps are at the sites", n)
 	}
@@ -85,7 +89,7 @@ func TestThreadsAtSites(t *testing.T) {
 	for _, v := range lines["@same"] {
 		sum += v
 	}
-	if sum != 2*4*rounds*calls || len(lines["@stale"]) > 0 {
-		t.Errorf("@same has %d in total, want %d; stale: %v", sum, 2*4*rounds*calls, lines["@stale"])
+	if sum+2*lost != 2*4*rounds*calls || len(lines["@stale"]) > 0 {
+		t.Errorf("@same has %d in total, and %d updates are lost, want %d; stale: %v", sum, lost, 2*4*rounds*calls, lines["@stale"])
 	}
 }
