@@ -142,7 +142,9 @@ func TestCompleteShown(t *testing.T) {
 		CompleteFrom int64 `json:"complete_from"`
 	}
 	r := runInput(t, input, jalonArgs("trace", "--overwrite", "--buffer", "64k", "--summary-json", "-f", "json", "-o", file, "work", "-c", "thread, i", "--", prog)...)
-	if err := json.Unmarshal([]byte(r.stderr), &sum); err != nil || sum.CompleteFrom == 0 {
+	_, line, _ := strings.Cut("\n"+r.stderr, "\n{") // there may be warnings around it
+	line, _, _ = strings.Cut(line, "\n")
+	if err := json.Unmarshal([]byte("{"+line), &sum); err != nil || sum.CompleteFrom == 0 {
 		t.Fatalf("%v: %s", err, r.stderr)
 	}
 	before, after, last := testkit.Gaps(t, readEvents(t, file), "thread", "i", sum.CompleteFrom)
