@@ -236,7 +236,12 @@ func TestGoPaddedParts(t *testing.T) {
 	}
 	buildOther(t, dir, "go", "build", "-o", prog, "padded.go")
 	compareOther(t, prog, "main.padded", []valueOf{
-		{"p.a", "1 '\\001'; 1 '\\001'"}, {"p.in.b", "3; 3"}, {"p.in.c", `"four"; "four"`}, {"p.in.c.len", "4; 4"}, {"p.d", "5; 5"}, {"p.in.a + 0", "2; 2"},
+		{"p.a", "1 '\\001'; 1 '\\001'"},
+		{"p.in.b", "3; 3"},
+		{"p.in.c", `"four"; "four"`},
+		{"p.in.c.len", "4; 4"},
+		{"p.d", "5; 5"},
+		{"p.in.a + 0", "2; 2"},
 		{"f", "{x = 1.5, y = 2.5, b = true}; {x = 1.5, y = 2.5, b = true}"},
 	})
 	compareOther(t, prog, "main.words", []valueOf{{"z", "{a = 6 '\\006', b = 7, c = 8, d = 9}; {a = 6 '\\006', b = 7, c = 8, d = 9}"}})

@@ -92,12 +92,12 @@ func (d *Dispatch) Wait() error {
 	if err != nil {
 		return wrap("waiting for programs", err)
 	}
-	defer in.Close()
+	defer func() { _ = in.Close() }()
 	m, err := ebpf.NewMap(&ebpf.MapSpec{Type: ebpf.ArrayOfMaps, KeySize: 4, ValueSize: 4, MaxEntries: 1, InnerMap: inner})
 	if err != nil {
 		return wrap("waiting for programs", err)
 	}
-	defer m.Close()
+	defer func() { _ = m.Close() }()
 	// A change of a map of maps waits for a grace period (maybe_wait_bpf_programs, Linux 5.0).
 	if err := m.Put(uint32(0), in); err != nil {
 		return wrap("waiting for programs", err)

@@ -50,7 +50,7 @@ func (w *translator) strncmp(x *script.Call, t *types.Type) (string, bool) {
 func (w *translator) withLiteral(a, b script.Expr) (text script.Expr, lit string, ok bool) {
 	k := w.p.Consts[b]
 	if k == nil {
-		a, b, k = b, a, w.p.Consts[a]
+		a, k = b, w.p.Consts[a]
 	}
 	if k == nil || k.Kind != types.String || w.p.Consts[a] != nil || len(k.Str) > maxLiteral || strings.ContainsFunc(k.Str, func(r rune) bool { return r < ' ' || r > '~' }) {
 		return nil, "", false
