@@ -99,7 +99,7 @@ var packages = []struct{ path, imports string }{
 	{"process/runcontrol", "process/sys process/threads"},
 	{"process/inject", "process/memory process/sys process/threads"},
 	{"process", "arch/amd64 image patch procdir process/inject process/memory process/runcontrol process/sys process/threads ring"},
-	{"bpf", "debuginfo/btf/raw ring"},
+	{"bpf", "debuginfo/btf/raw procdir ring"},
 	{"vmtest", ""},
 
 	// The engines.

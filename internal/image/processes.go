@@ -12,11 +12,12 @@ import (
 )
 
 // Processes are the images of the processes in a trace of the whole system. The mappings of a process are
-// read on first use, and again for unknown addresses. Of a process that has ended by then, only the file of
-// a site is known, from its hit: see Learn.
+// read on first use, and again for unknown addresses. Of a process that has ended by then, what it has mapped since its
+// exec is known by a source of changes (see Follow); without one only the file of a site, from its hit: see Learn.
 type Processes struct {
 	files *Files
 	known map[int]*observed
+	changes
 }
 
 // observed is an image with the time at which the mappings were read.
@@ -48,18 +49,33 @@ func (p *Processes) Watch(pid int) {
 
 // of returns the data about a process, whose mappings the first call reads; nil if it has ended.
 func (p *Processes) of(pid int) *observed {
+	if log, is := p.earlier(pid); is {
+		return p.before(pid, log)
+	}
 	if o := p.known[pid]; o != nil {
 		return o
 	}
 	return p.look(pid)
 }
 
+// before is the image of an earlier log; nil: there is none.
+func (p *Processes) before(pid int, log *codeLog) *observed {
+	if log == nil {
+		return nil
+	}
+	return p.logged(pid, log)
+}
+
 // look reads the present mappings of a process. If it has ended, its data are kept.
 func (p *Processes) look(pid int) *observed {
 	maps, err := procdir.Maps(pid)
+	p.Changed() // behind it: what was read may be that of another program
+	if log, is := p.earlier(pid); is {
+		return p.before(pid, log)
+	}
 	old := p.known[pid]
 	if err != nil {
-		if old != nil {
+		if old = p.ended(pid); old != nil {
 			old.read = time.Now()
 		}
 		return old
@@ -85,6 +101,9 @@ func (p *Processes) at(pid int, pc uint64) *observed {
 	o := p.of(pid)
 	if o == nil || o.IsCode(pc) {
 		return o
+	}
+	if _, is := p.earlier(pid); is {
+		return nil
 	}
 	if time.Since(o.read) >= reread {
 		o = p.look(pid)
@@ -181,6 +200,8 @@ func (p *Processes) Walked(pid int, pcs []uint64, end unwind.End) []debuginfo.Fr
 
 // Code is the code that a process has now, as far as there are tables of it.
 func (p *Processes) Code(pid int) (list []unwind.Module) {
+	defer func(now uint64) { p.now = now }(p.now)
+	p.now = 0
 	o := p.look(pid)
 	if o == nil || o.part {
 		return nil

@@ -33,8 +33,11 @@ func (m *Mapping) MayGrow() bool { return m.Path == "" && !m.Shared && m.Prot&un
 // IsFile reports whether the mapping is of the file with this device and inode, as returned by stat(2).
 // overlayfs and btrfs show other numbers in maps.
 func (m *Mapping) IsFile(dev, ino uint64) bool {
-	return m.Inode == ino && m.Dev == fmt.Sprintf("%02x:%02x", unix.Major(dev), unix.Minor(dev))
+	return m.Inode == ino && m.Dev == Dev(unix.Major(dev), unix.Minor(dev))
 }
+
+// Dev is a device as maps shows it.
+func Dev(major, minor uint32) string { return fmt.Sprintf("%02x:%02x", major, minor) }
 
 // Maps lists the mappings of a process without stopping it. It returns an error if the process has no
 // memory.

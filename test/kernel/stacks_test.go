@@ -257,3 +257,34 @@ func sameStack(a, b string) bool {
 	}
 	return true
 }
+
+// TestStacksOfEnded: a stack goes through libraries up to main in processes that have ended before anything of them is read: the
+// program itself, forked ones, and programs that others execute.
+func TestStacksOfEnded(t *testing.T) {
+	bin := compile(t, "gcc", "sorted.c", "-g", "-O2")
+	for name, args := range map[string][]string{
+		"program":       {"order", "--engine", "kernel", "-c", "$bt", "--", bin, "again"},
+		"all processes": {"uprobe:" + bin + ":order", "--all", "-c", "$bt", "--", "/bin/sh", "-c", bin + " again; exit 0"},
+		"system call":   {"tracepoint:syscalls:sys_enter_wait4", "-c", "$ubt", "--", bin, "again"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			tr := run(t, args...)
+			events, key := tr.events(), "$bt"
+			if name == "system call" {
+				key = "$ubt"
+			}
+			least := 8 // four sorts, twice
+			if key == "$ubt" {
+				least = 6
+			}
+			if len(events) < least {
+				t.Errorf("%d events\n%s", len(events), tr.Errs.String())
+			}
+			for i, e := range events {
+				if got := upTo(functions(e, key), "main"); len(got) < 2 || got[len(got)-1] != "main" {
+					t.Errorf("event %d: %v", i, functions(e, key))
+				}
+			}
+		})
+	}
+}

@@ -84,6 +84,7 @@ func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x := &Engine{Host: e, run: opt, known: map[*engine.Program]*program{}}
 	x.loader = loader{base: e.base, facts: e.facts, pids: e.pids, run: &x.run}
 	x.loader.walks = walkTables{base: e.base, facts: e.facts, user: e.user}
+	x.loader.watched = codeWatch{base: e.base, user: e.user}
 	x.calls = syscalls{base: e.base, facts: e.facts}
 	x.attacher = attacher{base: e.base, facts: e.facts, run: &x.run, listeners: listeners{k: e.k, on: map[string]*listener{}}}
 	return x
@@ -382,7 +383,7 @@ func (e *Engine) Close() error {
 		}
 	}
 	errs = append(errs, e.calls.close())
-	errs = append(errs, e.loader.follower.close(), e.loader.walks.close())
+	errs = append(errs, e.loader.follower.close(), e.loader.walks.close(), e.loader.watched.close())
 	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())
 	}

@@ -3,6 +3,7 @@ package kernel
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
@@ -40,9 +41,10 @@ type loader struct {
 	run      *EngineOptions
 	mem      memory
 	// tables are the maps of the session, stacks the tables of stacks in their keys.
-	tables []*table
-	stacks []*stackTable
-	walks  walkTables
+	tables  []*table
+	stacks  []*stackTable
+	walks   walkTables
+	watched codeWatch
 }
 
 // need is what a buffer is made for: the size of the largest record, and how many sites
@@ -148,6 +150,9 @@ func (e *loader) loadOne(l *load) error {
 		if cfg.Walk, err = walk(); err != nil {
 			return err
 		}
+	}
+	if p.Schema != nil && slices.ContainsFunc(p.Schema.Fields, ofProgram) {
+		e.watched.watch()
 	}
 	if byTables(p.IR) {
 		if err := e.walks.open(); err != nil {

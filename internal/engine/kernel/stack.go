@@ -16,6 +16,7 @@ import (
 // Unwind gives the frames of a stack that was recorded: return addresses that the kernel
 // has found, or a copy of a program's stack, which is unwound as in the in-process engine.
 func (e *Engine) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
+	e.user.At(uint64(max(ev.TimeNS, 0)))
 	if v.Field.Copied != nil { // followed by tables
 		if pcs := v.Frames(); len(pcs) > 0 {
 			e.learn(ev, pcs[0])

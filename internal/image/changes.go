@@ -1,0 +1,187 @@
+package image
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
+)
+
+// Change is a change of the code of a process: it begins as a copy of Parent, executes another program, or maps code.
+type Change struct {
+	Time   uint64 // CLOCK_MONOTONIC, ns
+	Pid    int
+	Parent int // 0: Pid is not new
+	Exec   bool
+	Map    procdir.Mapping // Start == End: none
+}
+
+// changes are what is known of the code of processes without /proc: it remains when they have ended.
+type changes struct {
+	read  func(func(Change)) // nil: there is no source
+	logs  map[int]*codeLog   // the newest of each
+	order []int              // processes by the time of their first logs
+	now   uint64             // lookups are for this time; 0: the present
+}
+
+// codeLog is the code of a process from its beginning, or an exec, until the next. What was there before the trace is in no log.
+type codeLog struct {
+	begin  uint64
+	maps   []procdir.Mapping
+	whole  bool      // nothing was mapped before
+	image  *observed // nil: not made yet
+	used   int       // how many of maps it has
+	before *codeLog  // until then; of another process, if its number was used again
+}
+
+// maxLogs bounds the processes with logs, maxPrograms the logs of each, maxLogged the mappings of each log.
+const (
+	maxLogs     = 4096
+	maxPrograms = 8
+	maxLogged   = 1024
+)
+
+// Follow sets the source of changes, which passes on those since the last call; nil: there are no more. Processes that have
+// ended have their code by it, and those that have executed another program what they had before.
+func (p *Processes) Follow(read func(func(Change))) {
+	p.read = read
+	if p.logs == nil {
+		p.logs = map[int]*codeLog{}
+	}
+}
+
+// At says for which time lookups are, and takes what has changed until now.
+func (p *Processes) At(now uint64) {
+	p.now = now
+	p.Changed()
+}
+
+// Changed takes what has changed.
+func (p *Processes) Changed() {
+	if p.read != nil {
+		p.read(p.change)
+	}
+}
+
+// Forget drops the logs, when changes have been lost.
+func (p *Processes) Forget() {
+	clear(p.logs)
+	p.order = nil
+}
+
+// change enters a change.
+func (p *Processes) change(x Change) {
+	switch {
+	case x.Exec:
+		p.begin(x.Pid, &codeLog{begin: x.Time, whole: true})
+	case x.Parent != 0:
+		log := &codeLog{begin: x.Time}
+		of, read := p.logs[x.Parent], p.known[x.Parent]
+		if read != nil && !read.part && (of == nil || !of.whole) {
+			log.maps, log.whole = slices.Clone(read.code), true
+		}
+		if of != nil {
+			log.maps, log.whole = append(log.maps, of.maps...), log.whole || of.whole
+		}
+		p.begin(x.Pid, log)
+	case x.Map.Start < x.Map.End:
+		if p.logs[x.Pid] == nil {
+			p.begin(x.Pid, &codeLog{})
+		}
+		if log := p.logs[x.Pid]; len(log.maps) < maxLogged {
+			log.maps = append(log.maps, x.Map)
+		}
+	}
+}
+
+// begin begins a log of a process. An image that was read before is that of the log before.
+func (p *Processes) begin(pid int, log *codeLog) {
+	old := p.logs[pid]
+	if o := p.known[pid]; o != nil && log.begin != 0 {
+		if old == nil {
+			old = &codeLog{}
+		}
+		if !o.part {
+			old.image, old.used = o, 0
+		}
+		delete(p.known, pid)
+	}
+	if p.logs[pid] == nil {
+		if p.order = append(p.order, pid); len(p.order) > maxLogs {
+			delete(p.logs, p.order[0])
+			p.order = p.order[1:]
+		}
+	}
+	p.logs[pid], log.before = log, old
+	for n := 1; log != nil; n++ {
+		if n == maxPrograms {
+			log.before = nil
+		}
+		log = log.before
+	}
+}
+
+// earlier is the log that a process had at the time of the lookups, if another one has begun since.
+func (p *Processes) earlier(pid int) (log *codeLog, is bool) {
+	log = p.logs[pid]
+	for log != nil && p.now != 0 && log.begin > p.now {
+		log, is = log.before, true
+	}
+	return log, is
+}
+
+// ended is the image of a process that has ended; nil: nothing is known of it. Of a process that was there before its log began,
+// what was read of it before counts too.
+func (p *Processes) ended(pid int) *observed {
+	o, log := p.known[pid], p.logs[pid]
+	if log == nil {
+		return o
+	}
+	if o != nil && !o.part && log.image == nil {
+		log.image = o
+	}
+	if made := p.logged(pid, log); made != nil && made != o {
+		o = p.set(pid, made)
+	}
+	return o
+}
+
+// logged is the image of a log; nil: too little is known.
+func (p *Processes) logged(pid int, log *codeLog) *observed {
+	o := log.image
+	if o != nil && log.used == len(log.maps) || o == nil && !log.whole {
+		return o
+	}
+	var maps []procdir.Mapping
+	if !log.whole {
+		maps = slices.Clone(o.code)
+	}
+	for _, m := range log.maps {
+		maps = append(without(maps, &m), m)
+	}
+	slices.SortFunc(maps, func(a, b procdir.Mapping) int { return cmp.Compare(a.Start, b.Start) })
+	if o == nil {
+		o = &observed{Image: New(pid, p.files)}
+		log.image = o
+	}
+	log.used = len(log.maps)
+	o.Update(maps)
+	return o
+}
+
+// without are the mappings, without what lies where m is.
+func without(maps []procdir.Mapping, m *procdir.Mapping) (rest []procdir.Mapping) {
+	for _, x := range maps {
+		before, behind := x, x
+		before.End = min(x.End, m.Start)
+		if behind.Start = max(x.Start, m.End); behind.Start < x.End {
+			behind.Offset += behind.Start - x.Start
+		}
+		for _, part := range []procdir.Mapping{before, behind} {
+			if part.Start < part.End {
+				rest = append(rest, part)
+			}
+		}
+	}
+	return rest
+}
