@@ -1,6 +1,7 @@
 package event
 
 import (
+	"cmp"
 	"slices"
 	"sync"
 	"time"
@@ -9,12 +10,16 @@ import (
 // CoarseClock writes the time stamp counter to memory again and again, for records that take their stamps from there.
 type CoarseClock struct {
 	mu      sync.Mutex
-	written []uint64 // ascending; the oldest are dropped
-	longest uint64   // time between two writes
-	end     uint64   // when the last write ceased to be the newest, at Stop; 0: not stopped
+	written []coarseWrite // ascending; the oldest are dropped
+	longest uint64        // that one could be read after its time
+	end     uint64        // when the last write ceased to be the newest, at Stop; 0: not stopped
 	stop    chan struct{}
 	done    chan struct{}
 }
+
+// coarseWrite is a stamp that was written. until is when the next one had been written for certain, because a thread may lose its CPU
+// between taking the time and writing it; 0: it is the newest.
+type coarseWrite struct{ at, until uint64 }
 
 // CoarsePeriod is how often a CoarseClock is meant to write.
 const CoarsePeriod = time.Millisecond
@@ -47,16 +52,18 @@ func (c *CoarseClock) write(set func(tsc uint64) error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	now := TSC()
-	if n := len(c.written); n > 0 {
-		c.longest = max(c.longest, now-c.written[n-1])
-	}
 	if err := set(now); err != nil {
 		return err
+	}
+	if n := len(c.written); n > 0 {
+		last := &c.written[n-1]
+		last.until = TSC()
+		c.longest = max(c.longest, last.until-last.at)
 	}
 	if len(c.written) == keptWrites {
 		c.written = c.written[:copy(c.written, c.written[keptWrites/2:])]
 	}
-	c.written = append(c.written, now)
+	c.written = append(c.written, coarseWrite{at: now})
 	return nil
 }
 
@@ -65,7 +72,7 @@ func (c *CoarseClock) Last() uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := len(c.written); n > 0 {
-		return c.written[n-1]
+		return c.written[n-1].at
 	}
 	return 0
 }
@@ -74,11 +81,11 @@ func (c *CoarseClock) Last() uint64 {
 func (c *CoarseClock) Early(stamp uint64) uint64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	i, ok := slices.BinarySearch(c.written, stamp)
+	i, ok := slices.BinarySearchFunc(c.written, stamp, func(w coarseWrite, stamp uint64) int { return cmp.Compare(w.at, stamp) })
 	if !ok || i == len(c.written)-1 {
 		return c.worst()
 	}
-	return c.written[i+1] - stamp
+	return c.written[i].until - stamp
 }
 
 // Longest is how much earlier than its hit a stamp may be at most, in ticks.
@@ -94,7 +101,7 @@ func (c *CoarseClock) worst() uint64 {
 		now = TSC()
 	}
 	if n := len(c.written); n > 0 {
-		return max(c.longest, now-c.written[n-1])
+		return max(c.longest, now-c.written[n-1].at)
 	}
 	return now
 }

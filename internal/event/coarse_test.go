@@ -31,6 +31,32 @@ func TestCoarseClock(t *testing.T) {
 	}
 }
 
+// TestCoarseClockLate: a stamp that is written long after its time leaves the one before to be read until then.
+func TestCoarseClockLate(t *testing.T) {
+	const late = 1 << 24 // ticks
+	var first, lag atomic.Uint64
+	var writes atomic.Int64
+	c := StartCoarse(func(tsc uint64) error {
+		switch writes.Add(1) {
+		case 1:
+			first.Store(tsc)
+		case 2:
+			for TSC()-tsc < late {
+				continue
+			}
+			lag.Store(TSC() - first.Load())
+		}
+		return nil
+	})
+	for writes.Load() < 4 {
+		time.Sleep(CoarsePeriod)
+	}
+	c.Stop()
+	if early := c.Early(first.Load()); early < lag.Load() || c.Longest() < lag.Load() || lag.Load() < late {
+		t.Errorf("the first stamp was read %d ticks after its time; Early is %d, Longest %d", lag.Load(), early, c.Longest())
+	}
+}
+
 // TestCoarseClockError: memory that cannot be written ends the writing; stamps become ever older.
 func TestCoarseClockError(t *testing.T) {
 	var writes atomic.Int64
