@@ -16,22 +16,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// CodeEvent is a change of the code that a process has: it begins as a copy of Parent, executes another program, or maps
-// code.
-type CodeEvent struct {
-	Pid    int
-	Parent int // 0: Pid is not new
-	Exec   bool
-	Map    procdir.Mapping // Start == End: none
-	Time   uint64          // CLOCK_MONOTONIC, ns
-}
-
 // CodeEvents reads the changes of the code of all processes: perf's records of mappings, of programs that are executed and of
 // processes that begin. Source: perf_event_open(2); include/uapi/linux/perf_event.h.
 type CodeEvents struct {
 	rings []codeRing
 	lost  uint64
-	list  []CodeEvent
+	list  []procdir.Change
 	wrap  []byte
 }
 
@@ -85,14 +75,14 @@ func (c *CodeEvents) Close() error {
 func (c *CodeEvents) Lost() uint64 { return c.lost }
 
 // Read passes on what has been collected since the last call, in the order of time.
-func (c *CodeEvents) Read(f func(*CodeEvent)) {
+func (c *CodeEvents) Read(f func(procdir.Change)) {
 	c.list = c.list[:0]
 	for i := range c.rings {
 		c.drain(&c.rings[i])
 	}
-	slices.SortStableFunc(c.list, func(a, b CodeEvent) int { return cmp.Compare(a.Time, b.Time) })
+	slices.SortStableFunc(c.list, func(a, b procdir.Change) int { return cmp.Compare(a.Time, b.Time) })
 	for i := range c.list {
-		f(&c.list[i])
+		f(c.list[i])
 	}
 }
 
@@ -144,7 +134,7 @@ func (c *CodeEvents) decode(b []byte) {
 	if body < 24 {
 		return
 	}
-	e := CodeEvent{Pid: int(u32(8)), Time: u64(body)}
+	e := procdir.Change{Pid: int(u32(8)), Time: u64(body)}
 	switch {
 	case kind == perfLost:
 		c.lost += u64(16)

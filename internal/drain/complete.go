@@ -5,7 +5,7 @@ import "github.com/jalon-trace/jalon/internal/event"
 // Each ring that is overwritten has its own newest events. A thread that moves between CPUs leaves older ones in one ring than another has, so
 // that they have gaps. All events are there from the latest time on before which something is missing in a ring.
 
-// Completer is a Sink that is told from which time on it gets all events that the rings have had.
+// Completer is a Sink that needs the time from which on it gets all events that the rings have had.
 type Completer interface {
 	// CompleteFrom is called before the events of a snapshot, and again behind them if the time is later than was known. from is
 	// CLOCK_MONOTONIC in nanoseconds. gaps: events before it are missing; otherwise the snapshot before has them.
@@ -21,7 +21,7 @@ type whole struct {
 // completion finds from which time on snapshots have all events.
 type completion struct {
 	clock *event.Clock
-	sink  Completer // nil: it is not told
+	sink  Completer // nil: it does not need it
 	// before and now are when the rings had been copied for the last two snapshots, CLOCK_MONOTONIC; 0: they were not.
 	before, now int64
 	from        int64 // of all snapshots together; 0: nothing is missing
@@ -35,18 +35,18 @@ func newCompletion(clock *event.Clock, sink Sink) completion {
 // copied notes that the rings have been copied.
 func (c *completion) copied() { c.before, c.now = c.now, event.Monotonic() }
 
-// tell tells the sink what is known of the snapshot of rings, if it is not told.
-func (c *completion) tell(rings []overwritten, told *whole) error {
+// report passes on to the sink what is known of the snapshot of rings, if that is not what was reported last.
+func (c *completion) report(rings []overwritten, last *whole) error {
 	w := whole{from: c.before}
 	for i := range rings {
-		if stamp, some := rings[i].all.Missing(); some {
+		if stamp, some := rings[i].snap.Missing(); some {
 			w.from, w.gaps = max(w.from, c.time(rings[i].src, stamp)), true
 		}
 	}
-	if w == *told || w.from == 0 {
+	if w == *last || w.from == 0 {
 		return nil
 	}
-	if *told = w; w.gaps {
+	if *last = w; w.gaps {
 		c.from = max(c.from, w.from)
 	}
 	if c.sink == nil {

@@ -39,9 +39,9 @@ type Snapshotter interface{ Snapshot() error }
 type overwritten struct {
 	src  *Source
 	cpu  int
-	all  *ring.Snapshot
-	snap *ring.Snapshot // the same; nil: all is read
-	upTo uint64         // the youngest key so far
+	snap *ring.Snapshot
+	read bool   // all of it
+	upTo uint64 // the youngest key so far
 }
 
 // snapshot copies what the rings have, and then shows it in the order of time: the ring is read on that is known to the earliest
@@ -54,8 +54,8 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 	if err := d.clock.Refresh(); err != nil {
 		return err
 	}
-	var told whole
-	if err := d.Whole.tell(rings, &told); err != nil {
+	var reported whole
+	if err := d.Whole.report(rings, &reported); err != nil {
 		return err
 	}
 	for {
@@ -64,7 +64,7 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 			if err := d.merger.EmitTo(^uint64(0), show); err != nil {
 				return err
 			}
-			return d.Whole.tell(rings, &told)
+			return d.Whole.report(rings, &reported)
 		}
 		if next.upTo > d.merger.Slack {
 			if err := d.merger.EmitTo(next.upTo-d.merger.Slack, show); err != nil {
@@ -73,7 +73,7 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 		}
 		var ok bool
 		if d.buf, ok = next.snap.Next(d.buf[:0]); !ok {
-			next.snap = nil
+			next.read = true
 			continue
 		}
 		if err := d.take(next.src, next.cpu); err != nil {
@@ -86,7 +86,7 @@ func (d *Drain) snapshot(final bool, show func(event.Record) error) error {
 // oldest is the ring to read next, nil if all are read.
 func oldest(rings []overwritten) (next *overwritten) {
 	for i := range rings {
-		if r := &rings[i]; r.snap != nil && (next == nil || r.upTo < next.upTo) {
+		if r := &rings[i]; !r.read && (next == nil || r.upTo < next.upTo) {
 			next = r
 		}
 	}
@@ -105,8 +105,7 @@ func (d *Drain) copyRings(final bool) (rings []overwritten, err error) {
 		if err := func() (err error) {
 			defer src.mem.Guard(&err)()
 			for cpu := range src.reader.Rings() {
-				snap := src.reader.Snapshot(cpu, final)
-				rings = append(rings, overwritten{src: src, cpu: cpu, all: snap, snap: snap})
+				rings = append(rings, overwritten{src: src, cpu: cpu, snap: src.reader.Snapshot(cpu, final)})
 			}
 			return nil
 		}(); err != nil {

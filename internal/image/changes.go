@@ -7,21 +7,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// Change is a change of the code of a process: it begins as a copy of Parent, executes another program, or maps code.
-type Change struct {
-	Time   uint64 // CLOCK_MONOTONIC, ns
-	Pid    int
-	Parent int // 0: Pid is not new
-	Exec   bool
-	Map    procdir.Mapping // Start == End: none
-}
-
 // changes are what is known of the code of processes without /proc: it remains when they have ended.
 type changes struct {
-	read  func(func(Change)) // nil: there is no source
-	logs  map[int]*codeLog   // the newest of each
-	order []int              // processes by the time of their first logs
-	now   uint64             // lookups are for this time; 0: the present
+	read  func(func(procdir.Change)) // nil: there is no source
+	logs  map[int]*codeLog           // the newest of each
+	order []int                      // processes by the time of their first logs
+	now   uint64                     // lookups are for this time; 0: the present
 }
 
 // codeLog is the code of a process from its beginning, or an exec, until the next. What was there before the trace is in no log.
@@ -43,7 +34,7 @@ const (
 
 // Follow sets the source of changes, which passes on those since the last call; nil: there are no more. Processes that have
 // ended have their code by it, and those that have executed another program what they had before.
-func (p *Processes) Follow(read func(func(Change))) {
+func (p *Processes) Follow(read func(func(procdir.Change))) {
 	p.read = read
 	if p.logs == nil {
 		p.logs = map[int]*codeLog{}
@@ -70,7 +61,7 @@ func (p *Processes) Forget() {
 }
 
 // change enters a change.
-func (p *Processes) change(x Change) {
+func (p *Processes) change(x procdir.Change) {
 	switch {
 	case x.Exec:
 		p.begin(x.Pid, &codeLog{begin: x.Time, whole: true})

@@ -25,7 +25,7 @@ func TestChanges(t *testing.T) {
 	const gone, child, old, other = 1 << 22, 1<<22 + 1, 1<<22 + 2, 1<<22 + 3 // beyond the largest process number
 	over := code
 	over.Path, over.Inode, over.End = "", 0, add
-	batches := [][]Change{{
+	batches := [][]procdir.Change{{
 		{Pid: gone, Exec: true},
 		{Pid: gone, Map: code},
 		{Pid: child, Parent: gone},
@@ -35,7 +35,7 @@ func TestChanges(t *testing.T) {
 		{Pid: other, Map: over},
 	}}
 	p := NewProcesses(files(t))
-	p.Follow(func(f func(Change)) {
+	p.Follow(func(f func(procdir.Change)) {
 		for len(batches) > 0 {
 			batch := batches[0]
 			batches = batches[1:]
@@ -55,7 +55,7 @@ func TestChanges(t *testing.T) {
 		}
 	}
 	// Another program, and another process with the same number: what was there before is that of events before.
-	batches = [][]Change{{
+	batches = [][]procdir.Change{{
 		{Time: 20, Pid: gone, Exec: true}, {Time: 30, Pid: child, Parent: 1}, {Time: 40, Pid: child, Exec: true}, {Time: 41, Pid: child, Map: code},
 	}}
 	for _, c := range []struct {
@@ -73,7 +73,7 @@ func TestChanges(t *testing.T) {
 		t.Errorf("%#x", got)
 	}
 	for range maxLogs + 1 {
-		p.change(Change{Pid: os.Getpid() + len(p.order), Exec: true})
+		p.change(procdir.Change{Pid: os.Getpid() + len(p.order), Exec: true})
 	}
 	if len(p.logs) != maxLogs || len(p.order) != maxLogs || p.logs[gone] != nil {
 		t.Errorf("%d logs of %d", len(p.logs), len(p.order))

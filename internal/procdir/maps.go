@@ -20,6 +20,15 @@ type Mapping struct {
 	Deleted    bool
 }
 
+// Change is a change of the code of a process: it begins as a copy of Parent, executes another program, or maps code.
+type Change struct {
+	Time   uint64 // CLOCK_MONOTONIC, ns
+	Pid    int
+	Parent int // 0: Pid is not new
+	Exec   bool
+	Map    Mapping // Start == End: none
+}
+
 // Contains reports whether an address lies in the mapping.
 func (m *Mapping) Contains(addr uint64) bool { return m.Start <= addr && addr < m.End }
 

@@ -4,6 +4,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // codeWatch collects which code processes map, for the stacks of those that have ended when their stacks are read.
@@ -33,10 +34,8 @@ func (c *codeWatch) watch() {
 }
 
 // pull passes on what has changed.
-func (c *codeWatch) pull(add func(image.Change)) {
-	c.events.Read(func(e *bpf.CodeEvent) {
-		add(image.Change{Time: e.Time, Pid: e.Pid, Parent: e.Parent, Exec: e.Exec, Map: e.Map})
-	})
+func (c *codeWatch) pull(add func(procdir.Change)) {
+	c.events.Read(add)
 	if n := c.events.Lost(); n != c.lost { // a change of any process
 		c.logf("%d changes of the code of processes are lost", n-c.lost)
 		c.lost = n
