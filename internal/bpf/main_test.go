@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 		os.Exit(0)
 	}
 	prepare()
-	release, err := testkit.HoldKernel(false)
+	release, err := testkit.HoldKernel(true)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		os.Exit(1)

@@ -144,7 +144,7 @@ func (ar *arrays) needObject(e expr, ops []debuginfo.Op) {
 	if why := ar.invalidExpr(plain); why != "" {
 		ar.noValue(e, why)
 	}
-	if released(plain, true) {
+	if released(plain, true, ar.redZone()) {
 		ar.noValue(e, "what describes the array is on a part of the stack that is already released")
 	}
 }

@@ -252,7 +252,7 @@ func (st *site) needExpr(e expr, v *varRef, ops []debuginfo.Op, read bool) {
 	if why := st.invalidExpr(ops); why != "" {
 		st.failUnavailable(e, v, why)
 	}
-	if released(ops, read) {
+	if released(ops, read, st.redZone()) {
 		st.failUnavailable(e, v, releasedPlace)
 	}
 }
