@@ -199,6 +199,11 @@ func TestSharedCounts(t *testing.T) {
 // TestFlightSize: a flight recorder of the kernel whose buffers have another size than the user wants says so.
 func TestFlightSize(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", runtimeDir(t))
+	for size, want := range map[string]bool{"1G": true, "4M": false} {
+		if p := jalon(t, "trace", "--buffer", size, "syscall:exit_group", "--", "/bin/true"); strings.Contains(p.Errs.String(), "the buffers of the kernel's places have") != want {
+			t.Errorf("--buffer %s: %s", size, p.Errs.String())
+		}
+	}
 	for size, want := range map[string]string{
 		"4k":    "KiB for each CPU, not 4: its parts have room for the largest event",
 		"5M":    "", // 8 MiB: a power of two

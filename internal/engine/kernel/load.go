@@ -81,19 +81,23 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 	return m, err
 }
 
-// otherSize warns of rings that are overwritten which have not the size that the user wants: it is how far back they go.
+// otherSize warns of rings that have not the size that the user wants: smaller ones lose events sooner, and where the oldest
+// are overwritten, it is how far back they go.
 func (e *loader) otherSize(f ring.Flat, size int) {
 	why := ""
 	switch {
-	case !e.run.Overwrite:
-	case f.RingSize < size:
+	case f.RingSize < size && (size > defaultBuffer || e.run.Overwrite):
 		why = fmt.Sprintf("the kernel's programs can address %d MiB in all", uint64(ring.MaxFlat)>>20)
-	case f.RingSize >= 2*max(size, ring.PageSize): // more than rounded to a power of two
+	case e.run.Overwrite && f.RingSize >= 2*max(size, ring.PageSize): // more than rounded to a power of two
 		why = "its parts have room for the largest event"
+	default:
+		return
 	}
-	if why != "" {
-		e.warn(fmt.Sprintf("the newest events of the kernel's places are kept in %d KiB for each CPU, not %d: %s", f.RingSize>>10, max(size>>10, 1), why))
+	what := "the buffers of the kernel's places have"
+	if e.run.Overwrite {
+		what = "the newest events of the kernel's places are kept in"
 	}
+	e.warn(fmt.Sprintf("%s %d KiB for each CPU, not %d: %s", what, f.RingSize>>10, max(size>>10, 1), why))
 }
 
 // space is the address space of a program's loads. A program in user code that also reads its task_struct
