@@ -2,7 +2,7 @@
 // HOW: setitimer, timer (a timer of timer_create), sent (nothing: SIGUSR1 is sent to it), disarm (as timer, SS_AUTODISARM), plain (as
 // timer, the handler runs on a thread's small stack).
 // WAY: the handler returns; jumps: leaves by longjmp, which restores no mask; waits: waits for the next signal within;
-// execs: its first call makes a child that tells its mask of blocked signals.
+// execs: its first call makes a child that prints its mask of blocked signals.
 // Prints how many frames there were at once at most, and how often the handler was called.
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -84,8 +84,8 @@ static void *run(void *more)
 	}
 	while (n == 0)
 		;
-	static int told;
-	if (!told++) {
+	static int printed;
+	if (!printed++) {
 		printf("ready\n");
 		fflush(stdout);
 	}
@@ -122,11 +122,13 @@ int main(int argc, char **argv)
 	(void)argc;
 	how = argv[1], way = argv[2];
 	frame = getauxval(51); // AT_MINSIGSTKSZ
+	size_t frames = atoi(argv[3]);
+	if (strcmp(how, "plain")) // before a signal can be caught
+		stack(frames, !strcmp(how, "disarm") ? (int)SS_AUTODISARM : 0);
 	struct sigaction a = {.sa_sigaction = on, .sa_flags = SA_SIGINFO | SA_ONSTACK | SA_RESTART | SA_NODEFER};
 	sigaction(SIGALRM, &a, 0);
 	sigaction(SIGUSR1, &a, 0);
 	sigaction(SIGRTMIN + 1, &a, 0);
-	size_t frames = atoi(argv[3]);
 	if (!strcmp(how, "plain")) {
 		size_t size = (frames * frame + (16 << 10) + 4095) & ~4095ul;
 		pthread_attr_t attr;
@@ -140,7 +142,6 @@ int main(int argc, char **argv)
 		pthread_join(t, 0);
 		return 0;
 	}
-	stack(frames, !strcmp(how, "disarm") ? (int)SS_AUTODISARM : 0);
 	run(0);
 	return 0;
 }
