@@ -250,12 +250,15 @@ func (l *lowerer) takeBytes(plan *plan) fieldSlots {
 		l.putBytes(l.gather(p, n*8), n, fs.value.imm(0))
 		return fs
 	}
-	window(p.pieces, p.lo, n*8, func(q debuginfo.Piece, off, at, count int64) {
-		if q.Kind == debuginfo.IsMissing { // a gap of the field
-			return
+	for _, x := range spans(p.pieces, p.lo, n*8) {
+		switch {
+		case x.missing: // a gap of the field
+		case x.gathered:
+			l.putBytes(l.gather(place{pieces: p.pieces, lo: p.lo + x.at}, x.bits), x.bits/8, fs.value.imm(x.at/8))
+		default:
+			l.storePiece(&fs, x.piece, x.off, x.at/8, x.bits)
 		}
-		l.storePiece(&fs, q, off, at/8, count)
-	})
+	}
 	return fs
 }
 

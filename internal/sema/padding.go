@@ -11,8 +11,8 @@ func fillPadding(list []debuginfo.Piece, t *ctype.Type) {
 	at := int64(0)
 	for i := range list {
 		p := &list[i]
-		if p.Kind == debuginfo.IsMissing && p.BitSize%8 == 0 && p.BitSize <= maxPadding && !holdsValue(t, at, at+p.BitSize, 0) {
-			*p = debuginfo.Piece{Kind: debuginfo.IsBytes, BitSize: p.BitSize, Bytes: make([]byte, p.BitSize/8), Why: padding}
+		if p.Kind == debuginfo.IsMissing && p.BitSize <= maxPadding && !holdsValue(t, at, at+p.BitSize, 0) {
+			*p = debuginfo.Piece{Kind: debuginfo.IsBytes, BitSize: p.BitSize, Bytes: make([]byte, (p.BitSize+7)/8), Why: padding}
 		}
 		at += p.BitSize
 	}

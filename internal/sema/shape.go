@@ -178,18 +178,18 @@ func storable(s shape, n int64) (why string) {
 	if s.mem {
 		return ""
 	}
-	window(s.pieces, s.lo, n, func(p debuginfo.Piece, off, at, bits int64) {
-		first := p.BitOffset + off
+	for _, x := range spans(s.pieces, s.lo, n) {
+		p, first := x.piece, x.piece.BitOffset+x.off
 		switch {
-		case p.Kind == debuginfo.IsMissing:
-		case (first|at|bits)%8 != 0:
+		case x.missing:
+		case x.bits%8 != 0 || x.gathered && (x.high || x.bits > 64):
 			why = "this object is spread over fragments that are not whole bytes"
-		case p.Kind == debuginfo.InRegister && isX87(p.Reg) && at != 0:
+		case p.Kind == debuginfo.InRegister && isX87(p.Reg) && x.at != 0:
 			why = "a part of this object is in a register of the x87"
-		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+bits > 64 && bits != n && !(first == 0 && bits == 128):
+		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+x.bits > 64 && x.bits != n && !(first == 0 && x.bits == 128):
 			why = "a part of this object is in the high half of a vector register"
 		}
-	})
+	}
 	return why
 }
 
