@@ -1,6 +1,7 @@
 package test
 
 import (
+	"debug/elf"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -30,6 +31,13 @@ func TestErrors(t *testing.T) {
 		t.Fatal(err)
 	}
 	bare := compile(t, "gcc", "threads.c", "-O2", "-pthread")
+	pie := compile(t, "gcc", "threads.c", "-O2", "-pthread", "-pie", "-fPIE")
+	f, err := elf.Open(pie)
+	if err != nil {
+		t.Fatal(err)
+	}
+	file := fmt.Sprintf("*%#x", f.Entry)
+	f.Close()
 	tests := []struct {
 		name string
 		args []string
@@ -65,6 +73,7 @@ func TestErrors(t *testing.T) {
 		{"not a place", []string{"uprobe:", "--", prog}, []string{"^"}},
 		{"not an address", []string{"*0xzz", "--", prog}, []string{"^"}},
 		{"address nowhere", []string{"*0x10", "--", prog}, []string{"0x10", "^"}},
+		{"address in the file", []string{file, "--", pie}, []string{"^", "uprobe:" + pie + ":0x"}},
 		{"no flag", []string{"--nonsense", "work", "--", prog}, []string{"nonsense"}},
 		{"bad size", []string{"--buffer", "12Q", "work", "--", prog}, []string{"12Q"}},
 		{"no such file", []string{"-x", "/nowhere.tp", "--", prog}, []string{"/nowhere.tp"}},

@@ -20,7 +20,7 @@ func Error(p *Place, err error) error {
 	if errors.As(err, &d) {
 		return d
 	}
-	d = lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, err.Error(), "")
+	d = Diagnose(p, err.Error(), "")
 	var nf *debuginfo.NotFoundError
 	if errors.As(err, &nf) {
 		nf = nf.Why()
@@ -33,4 +33,9 @@ func Error(p *Place, err error) error {
 		}
 	}
 	return d
+}
+
+// Diagnose is a diagnostic that points at the place; the hint may be empty.
+func Diagnose(p *Place, msg, hint string) *lang.Diagnostic {
+	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
 }

@@ -187,5 +187,9 @@ func (l *modules) resolveAddress(p *probe.Place) ([]found, error) {
 		}
 		return []found{{m, []probe.Site{site}}}, nil
 	}
-	return nil, probe.Error(p, fmt.Errorf("address %#x is not in the code of the program or of a library", p.Off))
+	msg, hint := fmt.Sprintf("address %#x is not in the code of the program or of a library", p.Off), ""
+	if i := slices.IndexFunc(l.list, func(m *module) bool { return m.Exe && m.open() == nil && m.bias != 0 && m.dw.IsCode(p.Off) }); i >= 0 {
+		hint = fmt.Sprintf("the program is loaded at %#x; an address as in its file is uprobe:%s:%#x", l.list[i].bias, l.list[i].Path, p.Off)
+	}
+	return nil, probe.Diagnose(p, msg, hint)
 }
