@@ -19,6 +19,9 @@ type Borrowed struct{ s *Stopped }
 // Maps lists the memory of the process.
 func (b *Borrowed) Maps() ([]Mapping, error) { return b.s.Maps() }
 
+// MapsWithHeap is that of Stopped.
+func (b *Borrowed) MapsWithHeap() ([]Mapping, error) { return b.s.MapsWithHeap() }
+
 // ReadMem fills b from addr, or fails as a whole.
 func (b *Borrowed) ReadMem(addr uint64, to []byte) error { return b.s.ReadMem(addr, to) }
 

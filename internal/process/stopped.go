@@ -198,6 +198,15 @@ func (s *Stopped) Maps() ([]Mapping, error) {
 	return maps, s.wrap("read the memory map", err)
 }
 
+// MapsWithHeap lists the memory of the process, with an empty heap if it has none yet: there it will grow.
+func (s *Stopped) MapsWithHeap() ([]Mapping, error) {
+	maps, err := s.Maps()
+	if err != nil {
+		return nil, err
+	}
+	return memory.WithHeap(maps, memory.HeapStart(s.sp.Pid)), nil
+}
+
 // Syscall runs a system call in the process, in the thread that it disturbs
 // least. Errors of the call are unix.Errno. It must not be one that creates or
 // ends threads, or sleeps.
@@ -249,12 +258,12 @@ func (s *Stopped) Syscalls(calls []Call) (results []CallResult, err error) {
 func (s *Stopped) AllocNear(addr, size uint64) (uint64, error) {
 	op := fmt.Sprintf("allocate %d bytes near %#x", size, addr)
 	size = (size + memory.PageSize - 1) &^ (memory.PageSize - 1)
-	maps, err := s.Maps()
+	maps, err := s.MapsWithHeap()
 	if err != nil {
 		return 0, err
 	}
 	var full error // of a call that found no memory
-	for i, at := range memory.NearGaps(memory.WithHeap(maps, memory.HeapStart(s.sp.Pid)), addr, size) {
+	for i, at := range memory.NearGaps(maps, addr, size) {
 		got, err := s.Syscall(unix.SYS_MMAP, at, size, unix.PROT_READ|unix.PROT_EXEC,
 			unix.MAP_PRIVATE|unix.MAP_ANONYMOUS|unix.MAP_FIXED_NOREPLACE, ^uint64(0), 0)
 		if err == nil && got == at {

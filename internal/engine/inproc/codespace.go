@@ -57,7 +57,7 @@ const coldAlign = 32
 // codeAlign is the size of a cache line: a short hit program occupies at most two lines.
 const codeAlign = 64
 
-// estimate returns an upper bound of the size of the trampoline.
+// estimate returns an upper bound of the size of the trampoline, and of the rarely executed parts of its sites.
 func (p *placed) estimate() uint64 {
 	n := uint64(256)
 	for _, x := range p.sites {
@@ -66,9 +66,14 @@ func (p *placed) estimate() uint64 {
 	return (n + codeAlign - 1) &^ (codeAlign - 1)
 }
 
-// codeBound is an upper bound. It may be too large, since address space costs nothing.
+// fixedBound is enough for what a program has that is not in its instructions: with --on-full=wait:TIME the rare part of a
+// record has more than 1,800 bytes.
+const fixedBound = 3 << 10
+
+// codeBound is an upper bound of each half of a site's code: what it executes at every hit, and the rest. It may be too
+// large, since address space costs nothing.
 func codeBound(p *ir.Program) uint64 {
-	n := uint64(1024)
+	n := uint64(fixedBound)
 	for _, b := range p.Blocks {
 		n += 64 + uint64(len(b.Instrs))*192
 		for i := range b.Instrs {

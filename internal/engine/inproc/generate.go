@@ -35,12 +35,12 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 	}
 	c.buffers.expect(plans)
 	parts := make([][]*placed, n)
-	windows := make([]map[*region]*used, n)
+	windows := make([]map[*region]*window, n)
 	for i := range parts {
 		parts[i] = plans[i*len(plans)/n : (i+1)*len(plans)/n]
 	}
 	for i, part := range parts {
-		windows[i] = map[*region]*used{}
+		windows[i] = map[*region]*window{}
 		for _, p := range part {
 			r := p.region
 			r.hot, r.cold = aligned(r.hot), aligned(r.cold)
@@ -48,10 +48,12 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 				r.share(c.buffers.addresses()...)
 			}
 			if windows[i][r] == nil {
-				windows[i][r] = &used{r.hot, r.cold}
+				windows[i][r] = &window{used: used{r.hot, r.cold}}
 			}
-			if i < n-1 { // the last window has no end
+			w := windows[i][r]
+			if w.end = (used{r.half(), r.half()}); i < n-1 { // the last window ends with the region
 				r.hot, r.cold = r.hot+p.estimate(), r.cold+p.estimate()
+				w.end = r.used
 			}
 		}
 	}
@@ -92,10 +94,26 @@ func (c *compiler) generateAll(l *sites, plans []*placed) (kept []*placed) {
 
 func aligned(n uint64) uint64 { return (n + codeAlign - 1) &^ (codeAlign - 1) }
 
-// generate compiles the trampoline for its final address, behind what is used of its region.
-func (c *compiler) generate(p *placed, used *used, known *templates) error {
-	used.hot = aligned(used.hot)
-	p.at = p.region.base + used.hot
+// window is a part of a region for the code of consecutive plans. Behind its end is the code of others.
+type window struct {
+	used
+	end used
+}
+
+// add takes n bytes of a window, behind those at used and before end. The code of other sites is never written over, even
+// if an estimate was too small.
+func add(used *uint64, n, end uint64) error {
+	if *used+n > end {
+		return fmt.Errorf("BUG: its code needs %d bytes more than was estimated", *used+n-end)
+	}
+	*used += n
+	return nil
+}
+
+// generate compiles the trampoline for its final address, behind what is used of a window.
+func (c *compiler) generate(p *placed, w *window, known *templates) error {
+	w.hot = aligned(w.hot)
+	p.at = p.region.base + w.hot
 	p.cold, p.marks = nil, marks{}
 	insert := func(of, addr uint64) ([]byte, error) {
 		var all []byte
@@ -103,7 +121,7 @@ func (c *compiler) generate(p *placed, used *used, known *templates) error {
 			if x.addr != of {
 				continue
 			}
-			b, err := c.hitCode(p, x, addr+uint64(len(all)), used, known)
+			b, err := c.hitCode(p, x, addr+uint64(len(all)), w, known)
 			if err != nil {
 				return nil, err
 			}
@@ -115,14 +133,10 @@ func (c *compiler) generate(p *placed, used *used, known *templates) error {
 	if err != nil {
 		return err
 	}
-	if uint64(len(code)) > p.estimate() {
-		panic(fmt.Sprintf("BUG: a trampoline of %d bytes was estimated at %d", len(code), p.estimate()))
+	if err := add(&w.hot, uint64(len(code)), w.end.hot); err != nil {
+		return err
 	}
 	p.code, p.size, p.pcs = code, uint64(len(code)), pcs
-	used.hot += uint64(len(code))
-	if used.hot > p.region.half() || used.cold > p.region.half() {
-		panic(fmt.Sprintf("BUG: the code for %#x is larger than its region: %d and %d of %d bytes", p.plan.Addr, used.hot, used.cold, p.region.half()))
-	}
 	if p.edits, err = p.plan.Edits(p.entry()); err != nil {
 		return err
 	}
@@ -133,10 +147,10 @@ func (c *compiler) generate(p *placed, used *used, known *templates) error {
 }
 
 // hitCode compiles the hit program of a site for an address.
-func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known *templates) ([]byte, error) {
+func (c *compiler) hitCode(p *placed, x *site, at uint64, w *window, known *templates) ([]byte, error) {
 	gpr, flags := x.dead&^c.seen.gpr, x.deadFlags && !c.seen.flags
 	x.destroys = seen{gpr, flags}
-	coldAt := p.region.base + p.region.half() + used.cold
+	coldAt := p.region.base + p.region.half() + w.cold
 	tables, err := c.buffers.mapsOf(x.Program)
 	if err != nil {
 		return nil, err
@@ -151,7 +165,9 @@ func (c *compiler) hitCode(p *placed, x *site, at uint64, used *used, known *tem
 	}
 	if len(hit.Cold) > 0 {
 		p.cold = append(p.cold, coldPart{x, coldAt, hit.Cold, uint64(len(hit.Cold))})
-		used.cold += (uint64(len(hit.Cold)) + coldAlign - 1) &^ (coldAlign - 1)
+		if err := add(&w.cold, (uint64(len(hit.Cold))+coldAlign-1)&^(coldAlign-1), w.end.cold); err != nil {
+			return nil, err
+		}
 	}
 	p.marks.hits = append(p.marks.hits, hitMarks{x.id, hit.Faults, hit.Edges, hit.Clocks})
 	if d := c.opt.Dump; d.IR != nil {

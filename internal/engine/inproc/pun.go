@@ -56,7 +56,8 @@ func (g *stubPage) take(lo, hi uint64) (uint64, bool) {
 // gaps are the free ranges of an address space.
 type gaps struct{ list []span }
 
-// newGaps leaves out ranges into which the heap and the stacks may grow.
+// newGaps leaves out ranges into which the heap and the stacks may grow. maps has an entry for the heap even if that is
+// empty: a program that has just been started allocates it later.
 func newGaps(maps []process.Mapping) *gaps {
 	const stackRoom, heapRoom = 64 << 20, 1 << 30
 	g := &gaps{}
@@ -107,7 +108,7 @@ func (m *codeSpace) placeStubs(st callable, plans []*placed) (without []*placed,
 			continue
 		}
 		if free == nil {
-			maps, err := st.Maps()
+			maps, err := st.MapsWithHeap()
 			if err != nil {
 				return nil, err
 			}

@@ -43,6 +43,7 @@ func (t *target) stopped(f func(*process.Stopped) error) error {
 // callable runs system calls in the process: all its threads are stopped, or one of them.
 type callable interface {
 	Maps() ([]process.Mapping, error)
+	MapsWithHeap() ([]process.Mapping, error)
 	Syscall(nr uint64, args ...uint64) (uint64, error)
 	Syscalls(calls []process.Call) ([]process.CallResult, error)
 	AllocNear(addr, size uint64) (uint64, error)

@@ -45,6 +45,7 @@ func HeapStart(pid int) uint64 {
 // WithHeap adds an empty heap at start to the maps of a process that has not allocated a heap yet: it soon
 // will, and needs room there.
 func WithHeap(maps []Mapping, start uint64) []Mapping {
+	start = (start + PageSize - 1) &^ (PageSize - 1) // old kernels: in the last page of the program's data, if addresses are not random
 	at := 0
 	for i, m := range maps {
 		if m.Path == "[heap]" || m.Start < start && start < m.End {

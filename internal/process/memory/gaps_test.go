@@ -57,6 +57,7 @@ func TestNearGaps(t *testing.T) {
 		{"under what may be a stack, with room", []Mapping{m(lowest, 1<<46+M, "/a"), anon(1<<46+30*M, 1<<46+31*M)}, 1<<46 + M - 1, M, 1<<46 + M},
 		{"under what may be a stack, if there is no other", []Mapping{m(lowest, 1<<46+M, "/a"), anon(1<<46+3*M, 1<<46+4*M), m(1<<46+4*M, highest, "/b")}, 1<<46 + M - 1, M, 1<<46 + M},
 		{"an empty heap to come", WithHeap([]Mapping{m(1<<45, 1<<45+M, "/p")}, 1<<45+2*M), 1<<45 + M - 1, M / 2, 1<<45 + M},
+		{"an empty heap to come, from the program's last page", WithHeap([]Mapping{m(lowest, 1<<45+M, "/p")}, 1<<45+M-100), 1<<45 + M - 1, M / 2, 1<<45 + M + heapRoom},
 		{"nothing within reach", []Mapping{m(lowest, highest, "/all")}, 1 << 40, PageSize, 0},
 	} {
 		t.Run(c.name, func(t *testing.T) {
