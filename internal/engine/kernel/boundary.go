@@ -7,7 +7,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/probe"
 )
@@ -29,25 +28,19 @@ type codeAt struct {
 	abort uint64
 }
 
-// refused is why no uprobe is put at an address. Where the reason is only that nothing
-// is known, --force overrides it.
-func refused(p *probe.Place, msg, hint string) error {
-	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, msg, hint)
-}
-
 const byForce = "--force arms it all the same, at your risk: a wrong place changes or kills every program that runs it"
 
 // placeable is nil where a uprobe may be put at the address vaddr of a file. The error
 // is a diagnostic.
 func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) error {
 	if _, err := fileOffset(m, vaddr); err != nil {
-		return refused(p, err.Error(), "")
+		return probe.Diagnose(p, err.Error(), "")
 	}
 	if !m.IsCode(vaddr) {
-		return refused(p, fmt.Sprintf("%#x is in no section with code (it is in %s): a breakpoint there would change data", vaddr, sectionOf(m, vaddr)), "")
+		return probe.Diagnose(p, fmt.Sprintf("%#x is in no section with code (it is in %s): a breakpoint there would change data", vaddr, sectionOf(m, vaddr)), "")
 	}
 	if name, at := m.DataInCode(vaddr); name != "" {
-		return refused(p, fmt.Sprintf("%#x is data: byte %d of the object %s", vaddr, vaddr-at, name), "")
+		return probe.Diagnose(p, fmt.Sprintf("%#x is data: byte %d of the object %s", vaddr, vaddr-at, name), "")
 	}
 	x := m.Extent(vaddr)
 	agreed := 0
@@ -68,7 +61,7 @@ func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) erro
 	}
 	for _, r := range c.rseq {
 		if vaddr > r.Lo && vaddr < r.Hi {
-			return refused(p, fmt.Sprintf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back at every hit", vaddr), "")
+			return probe.Diagnose(p, fmt.Sprintf("%#x lies in a restartable sequence (rseq): the kernel would send the thread back at every hit", vaddr), "")
 		}
 	}
 	if c.abort != 0 {
@@ -76,7 +69,7 @@ func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) erro
 	}
 	if n := host.Processor.InstructionBytes; n != 0 { // the alignment is the proof
 		if vaddr%uint64(n) != 0 {
-			return refused(p, fmt.Sprintf("no instruction begins at %s: they begin at multiples of %d", named(m, vaddr), n), "")
+			return probe.Diagnose(p, fmt.Sprintf("no instruction begins at %s: they begin at multiples of %d", named(m, vaddr), n), "")
 		}
 		return nil
 	}
@@ -88,7 +81,7 @@ func (e *programs) placeable(p *probe.Place, m *dwarf.Module, vaddr uint64) erro
 		}
 		return nil
 	case patch.Inside:
-		return refused(p, fmt.Sprintf("no instruction begins at %s: it is inside that of %d bytes at %s (% x); a breakpoint there would change the instruction",
+		return probe.Diagnose(p, fmt.Sprintf("no instruction begins at %s: it is inside that of %d bytes at %s (% x); a breakpoint there would change the instruction",
 			named(m, vaddr), b.Inst.Len, named(m, b.Inst.Addr), b.Inst.Bytes()),
 			fmt.Sprintf("the nearest instructions begin at %s and %s", named(m, b.Inst.Addr), named(m, b.Inst.Next())))
 	}
@@ -116,7 +109,7 @@ func (e *programs) unproven(p *probe.Place, msg string) error {
 		e.warn(p.Text + ": " + msg + "; armed because of --force")
 		return nil
 	}
-	return refused(p, msg, byForce)
+	return probe.Diagnose(p, msg, byForce)
 }
 
 // named is an address with the function that it is in.

@@ -85,10 +85,10 @@ func (e *programs) runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error
 	code = append(code, make([]byte, longest)...)
 	const hint = "trace one process by jalon's own code (-p PID without --all or --engine=kernel), or the instruction behind it"
 	if misrun(code) {
-		return refused(p, fmt.Sprintf("the kernel takes the vector instruction at %s for a branch (% x): a uprobe there gives wrong results in every process that runs it", named(m, vaddr), code[:6]), hint)
+		return probe.Diagnose(p, fmt.Sprintf("the kernel takes the vector instruction at %s for a branch (% x): a uprobe there gives wrong results in every process that runs it", named(m, vaddr), code[:6]), hint)
 	}
 	if why := unstepped(code); why != "" {
-		return refused(p, fmt.Sprintf("the instruction at %s (% x) cannot have a uprobe: %s, which ends programs that run it", named(m, vaddr), code[:2], why), hint)
+		return probe.Diagnose(p, fmt.Sprintf("the instruction at %s (% x) cannot have a uprobe: %s, which ends programs that run it", named(m, vaddr), code[:2], why), hint)
 	}
 	if repeats(code) {
 		return e.unproven(p, fmt.Sprintf("under a uprobe the string instruction at %s (% x) has as many hits as it has elements", named(m, vaddr), code[:2]))

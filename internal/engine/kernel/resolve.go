@@ -11,7 +11,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracefs"
 	"github.com/jalon-trace/jalon/internal/debuginfo/tracesite"
 	"github.com/jalon-trace/jalon/internal/engine"
-	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
 )
@@ -162,5 +161,5 @@ func attachment(p *probe.Place) bpf.Kind {
 const maxSites = 10000
 
 func tooMany(p *probe.Place) error {
-	return lang.At("place", p.Text, lang.Span{Lo: 0, Hi: len(p.Text)}, fmt.Sprintf("the pattern means more than %d sites", maxSites), "write a narrower one")
+	return probe.Diagnose(p, fmt.Sprintf("the pattern means more than %d sites", maxSites), "write a narrower one")
 }

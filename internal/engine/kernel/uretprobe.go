@@ -46,7 +46,7 @@ func (e *programs) uretprobes(p *probe.Place) ([]candidate, error) {
 		c.place = placeOf(p, "uretprobe:", c.function)
 	}
 	if e.k != nil && e.opt.Tgid != 0 && !e.k.Features().AtLeast(6, 11) && shadowStack(e.opt.Tgid) {
-		return nil, refused(p, "the process has a shadow stack, and this kernel (before Linux 6.11) does not change the return address there: the process would be killed", "")
+		return nil, probe.Diagnose(p, "the process has a shadow stack, and this kernel (before Linux 6.11) does not change the return address there: the process would be killed", "")
 	}
 	return e.safeReturns(p, list)
 }
@@ -156,7 +156,7 @@ func (e *programs) safeReturns(p *probe.Place, list []candidate) ([]candidate, e
 		switch {
 		case d.refuse != "" && !e.opt.Force:
 			if first == nil {
-				first = refused(p, d.refuse, "uprobe: at the function's instructions is safe; --force arms it all the same")
+				first = probe.Diagnose(p, d.refuse, "uprobe: at the function's instructions is safe; --force arms it all the same")
 			}
 			continue
 		case d.refuse != "":
