@@ -18,7 +18,7 @@ func TestEmbedded(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "embedded.go"), src, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	buildOther(t, dir, "go", "build", "-gcflags=main=-N -l", "-o", prog, "embedded.go")
+	buildOther(t, dir, "go", "build", "-gcflags=-N -l", "-o", prog, "embedded.go")
 	matchesAll(t, jalon(t, "trace", "-q", "main.embedded if e.v == 11 && p.w == 21", "-c", "e.v, e.w, p.over, e.far, p.far, e.base.over", "--", prog),
 		`e\.v=11 e\.w=21 p\.over=31 e\.far=41 p\.far=41 e\.base\.over=2$`)
 	for name, want := range map[string]string{"e.hidden": `has no member "hidden"`, "e.absent": `has no member "absent"`} {

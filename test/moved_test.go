@@ -22,7 +22,7 @@ func TestGoMoved(t *testing.T) {
 		if err := os.WriteFile(filepath.Join(dir, "moved.go"), src, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		buildOther(t, dir, "go", "build", "-gcflags=main="+flags, "-o", prog, "moved.go")
+		buildOther(t, dir, "go", "build", "-gcflags="+flags, "-o", prog, "moved.go")
 		args := []string{"trace", "-q", "-c", "s, sl.len, sl.cap, p.x, p.y"}
 		for _, m := range regexp.MustCompile(`(?m)^ +([0-9a-f]+):\t`).FindAllStringSubmatch(run(t, "objdump", "-d", "--no-show-raw-insn", "--disassemble=main.moved", prog).stdout, -1) {
 			args = append(args, "*0x"+m[1])

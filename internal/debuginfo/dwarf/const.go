@@ -124,6 +124,7 @@ const (
 	atVirtuality        = 0x4c
 	atVariableParam     = 0x4b
 	atGoEmbedded        = 0x2903
+	atGoClosureOffset   = 0x2907
 	atMIPSLinkage       = 0x2007
 	atGNUVector         = 0x2107
 	atGNUDwoName        = 0x2130

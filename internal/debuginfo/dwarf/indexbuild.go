@@ -182,8 +182,8 @@ func (p *unitPart) scanNames(u *unit, id uint32) {
 			} else if c && e.ab.has(atExternal) {
 				add(e, tagDeclared, own(e), true)
 			}
-		case tagConstant: // Fortran's PARAMETER
-			if u.isFortran() {
+		case tagConstant: // Fortran's PARAMETER, and constants of Go's packages
+			if u.isFortran() || u.isGo() {
 				add(e, tag, own(e), false)
 			}
 		case tagEnumerator, tagTypedef, tagBaseType, tagUnspecifiedType:

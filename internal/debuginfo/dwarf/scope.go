@@ -178,8 +178,8 @@ func (s *scope) ruled() bool { return s.u != nil && (s.u.isC() || s.u.isCxx()) }
 // find is Lookup where the rules of the language are not known.
 func (s *scope) find(name string) *debuginfo.Variable {
 	for _, b := range s.chain() {
-		if d, ok := b.declares(name); ok {
-			return s.local(d, b)
+		if v := s.named(b, name); v != nil {
+			return v
 		}
 	}
 	if v := s.further(name); v != nil {

@@ -42,7 +42,15 @@ func (s *scope) Locals() (out []*debuginfo.Variable) {
 				continue
 			}
 			names[n] = true
-			g = append(g, s.local(d, b))
+			v := s.local(d, b)
+			if n[0] == '&' && s.u.isGo() {
+				if x := n[1:]; names[x] || seen[x] {
+					continue
+				}
+				v = s.byItsAddress(d, v)
+				names[v.Name] = true
+			}
+			g = append(g, v)
 		}
 		for n := range names {
 			seen[n] = true

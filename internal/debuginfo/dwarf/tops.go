@@ -307,7 +307,11 @@ func (fi *finder) visible() []string {
 	var out []string
 	for _, b := range fi.chain() {
 		for _, d := range b.vars {
-			out = append(out, d.name())
+			name := d.name()
+			if fi.u != nil && fi.u.isGo() {
+				name = strings.TrimPrefix(name, "&")
+			}
+			out = append(out, name)
 		}
 	}
 	if fi.u == nil {

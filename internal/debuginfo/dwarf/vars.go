@@ -84,6 +84,9 @@ func (ob *object) elsewhere(v *debuginfo.Variable) {
 
 // location finds where the value is at pc: its location, or its constant.
 func (lo *locations) location(d die, t *ctype.Type) debuginfo.Location {
+	if at, ok := lo.inClosure(d); ok {
+		return at
+	}
 	if v, ok := d.deep(atLocation); ok {
 		at := lo.located(v)
 		if v.IsBlock() && v.u.head().gcc > 0 && wideInRegisters(at, t) {
