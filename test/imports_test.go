@@ -69,7 +69,7 @@ var packages = []struct{ path, imports string }{
 
 	// The shared memory, and the contents of its records.
 	{"ring", ""},
-	{"event", "ctype ring"},
+	{"event", "ctype procdir ring"},
 
 	// Programs.
 	{"ir/x86", "arch/amd64"},
@@ -93,7 +93,7 @@ var packages = []struct{ path, imports string }{
 	{"printk", "ctype debuginfo/tracefs event"},
 
 	// The machine: a traced process, the kernel.
-	{"process/sys", "arch/amd64"},
+	{"process/sys", "arch/amd64 procdir"},
 	{"process/memory", "procdir process/sys"},
 	{"process/threads", ""},
 	{"process/runcontrol", "process/sys process/threads"},
@@ -115,7 +115,8 @@ var packages = []struct{ path, imports string }{
 	// Recorded traces: their format, and writing them.
 	{"lttng", ""},
 	{"ctf", "ctype debuginfo event lttng ring"},
-	{"record", "ctf ctype debuginfo debuginfo/elf drain event lttng procdir"},
+	{"statedump", "bpf ctf debuginfo/elf event procdir"},
+	{"record", "ctf ctype debuginfo drain event lttng statedump"},
 
 	// Values as text, independent of engines.
 	{"callargs", ""},

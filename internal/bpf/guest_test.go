@@ -9,9 +9,9 @@ import (
 )
 
 // inGuests names the tests of features that a machine's own kernel may lack: kprobes, fentry, fexit. It
-// includes plain uprobes, because kernels differ in the effect of a program's return value. With
-// JALON_FULL=1, guests run all tests of the package.
-const inGuests = "Function|Kprobe|^TestUprobe$"
+// includes plain uprobes, because kernels differ in the effect of a program's return value, and the
+// iterators, because their objects differ. With JALON_FULL=1, guests run all tests of the package.
+const inGuests = "Function|Kprobe|^TestUprobe$|^TestTasks$|^TestMapped$|^TestOpened$"
 
 // mayBeSkipped names, for each kernel, the tests that may be skipped in its guest: no
 // guest has the program perf, and 6.1 has no links to many places at once; on arm64 not for kprobes either.

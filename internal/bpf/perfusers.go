@@ -80,12 +80,32 @@ func memberOffset(name, member string) (uint64, error) {
 	if err != nil {
 		return 0, err
 	}
-	for _, m := range s.Members() {
-		if m.Name == member {
-			return uint64(m.Offset / 8), nil
-		}
+	if bits, ok := memberIn(&s, member); ok {
+		return uint64(bits / 8), nil
 	}
 	return 0, fmt.Errorf("struct %s of this kernel has no member %s", name, member)
+}
+
+// memberIn returns where a member of a struct or union is, in bits, also in a part without a name.
+func memberIn(s *raw.Type, member string) (bits int64, ok bool) {
+	for _, m := range s.Members() {
+		if m.Name == member {
+			return m.Offset, true
+		}
+		if m.Name != "" {
+			continue
+		}
+		part := s.In.Type(m.Type)
+		for part.Kind == raw.Const || part.Kind == raw.Volatile {
+			part = part.Ref()
+		}
+		if part.Kind == raw.Struct || part.Kind == raw.Union {
+			if bits, ok = memberIn(&part, member); ok {
+				return m.Offset + bits, true
+			}
+		}
+	}
+	return 0, false
 }
 
 // structNamed returns a struct of the kernel's BTF.

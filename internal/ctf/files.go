@@ -28,6 +28,7 @@ type FileInfo struct {
 	Host       string    `json:"host"`
 	Kernel     string    `json:"kernel"` // release
 	Machine    string    `json:"machine"`
+	Boot       string    `json:"boot,omitempty"` // the kernel's id of the time since the machine was started, in which it has one clock
 	Started    time.Time `json:"started"`
 	WallOffset int64     `json:"wall_offset"` // added to times for the wall clock, ns
 	Pid        int       `json:"pid,omitempty"`

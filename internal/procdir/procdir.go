@@ -87,15 +87,15 @@ func threads(own string) []string {
 	return list
 }
 
-// errEmpty is the error for a thread without memory.
-var errEmpty = errors.New("the process has no memory any more")
+// ErrNoMemory is the error for a thread without memory.
+var ErrNoMemory = errors.New("the process has no memory any more")
 
 // file reads a file that is empty if the thread has no memory.
 func file(pid int, name string) ([]byte, error) {
 	return Via(pid, func(dir string) ([]byte, error) {
 		b, err := os.ReadFile(dir + "/" + name)
 		if err == nil && len(b) == 0 {
-			err = &os.PathError{Op: "read", Path: dir + "/" + name, Err: errEmpty}
+			err = &os.PathError{Op: "read", Path: dir + "/" + name, Err: ErrNoMemory}
 		}
 		return b, err
 	})
@@ -111,7 +111,7 @@ func Mem(pid int, flags int) (*os.File, error) {
 		// The file of a thread without memory can be opened, but not read.
 		if b, err := os.ReadFile(dir + "/maps"); err != nil || len(b) == 0 {
 			_ = f.Close()
-			return nil, errors.Join(err, errEmpty)
+			return nil, errors.Join(err, ErrNoMemory)
 		}
 		return f, nil
 	})

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/statedump"
 )
 
 // Recorder is the sink of a session that records: a drain.Recorder.
@@ -33,10 +34,11 @@ type Recorder struct {
 	threads map[int]threadName
 	last    threadName // that was written or found last
 
-	target  *dump // what was read of the traced process, before the first dump
+	dumper  statedump.Reader // used by one goroutine at a time
+	target  *statedump.Dump  // what was read of the traced process, before the first dump
 	armed   atomic.Bool
-	dumping chan *dump // the state is being read
-	dumped  time.Time  // when that began
+	dumping chan *statedump.Dump // the state is being read
+	dumped  time.Time            // when that began
 	wanted  atomic.Bool
 
 	flushed   time.Time
@@ -100,14 +102,14 @@ func (r *Recorder) Begin(s Session) {
 	_ = unix.Uname(&u) // EFAULT only
 	r.info = ctf.FileInfo{
 		UUID: r.uuid, Jalon: r.opt.Version, Host: unix.ByteSliceToString(u.Nodename[:]), Kernel: unix.ByteSliceToString(u.Release[:]),
-		Machine: unix.ByteSliceToString(u.Machine[:]), Started: time.Now(), WallOffset: s.WallOffset,
+		Machine: unix.ByteSliceToString(u.Machine[:]), Boot: statedump.Boot(), Started: time.Now(), WallOffset: s.WallOffset,
 		Pid: r.opt.Pid, Args: r.opt.Redact.args(r.opt.Args), Part: r.opt.rotates(),
 	}
 	for _, word := range r.opt.Command {
 		r.info.Command = append(r.info.Command, r.opt.Redact.TextOf("command", word))
 	}
 	r.begun, r.flushed = time.Now(), time.Now()
-	r.target = readTarget(s.Pid)
+	r.target = r.dumper.Target(s.Pid)
 }
 
 // Ring implements drain.Recorder.
@@ -320,6 +322,7 @@ func (r *Recorder) Finish(sum *ctf.Summary) error {
 	}
 	r.finished = true
 	r.leave()
+	r.endDumps()
 	if r.events.Load() > 0 && r.opt.Warn != nil {
 		for _, rule := range r.opt.Redact.Unused() {
 			r.opt.Warn("--redact " + rule + ": nothing that was recorded has this name")

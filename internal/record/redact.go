@@ -12,6 +12,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/statedump"
 )
 
 // Redactor takes out of a trace what must not reach the disk: fields by their names, and texts that match patterns. Fields of a name are not
@@ -283,22 +284,22 @@ func (r *Redactor) Symbols(of func(uint64) string) func(uint64) string {
 }
 
 // dump takes out what a state dump has: its fields are named comm, program, command and path.
-func (r *Redactor) dump(d *dump) {
+func (r *Redactor) dump(d *statedump.Dump) {
 	if r == nil {
 		return
 	}
-	for i := range d.processes {
-		p := &d.processes[i]
+	for i := range d.Processes {
+		p := &d.Processes[i]
 		p.Name, p.Program, p.Command = r.TextOf("comm", p.Name), r.TextOf("program", p.Program), r.TextOf("command", p.Command)
 	}
-	for i := range d.tasks {
-		d.tasks[i].Name = r.TextOf("comm", d.tasks[i].Name)
+	for i := range d.Tasks {
+		d.Tasks[i].Name = r.TextOf("comm", d.Tasks[i].Name)
 	}
-	for i := range d.mappings {
-		d.mappings[i].Path = r.TextOf("path", d.mappings[i].Path)
+	for i := range d.Mappings {
+		d.Mappings[i].Path = r.TextOf("path", d.Mappings[i].Path)
 	}
-	for i := range d.files {
-		d.files[i].Path = r.TextOf("path", d.files[i].Path)
+	for i := range d.Files {
+		d.Files[i].Path = r.TextOf("path", d.Files[i].Path)
 	}
 }
 
