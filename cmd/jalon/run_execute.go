@@ -14,6 +14,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/bounded"
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/script/check"
 	"github.com/jalon-trace/jalon/internal/script/interp"
@@ -51,7 +52,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 		options: interp.Options{
 			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet, NoWarn: c.NoWarn, Helpers: c.Warnings,
 			Folded: c.Folded, Live: c.Live, Clear: isTerminal(os.Stdout) && c.Output == "",
-			Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC),
+			Now: time.Now, Boot: clock(procdir.Boottime), Mono: clock(procdir.Monotonic),
 			TimeMap: os.Getenv("BPFTRACE_DUMMY_TS_MAP"), // as in bpftrace, for tests
 			Render:  render, Message: messageLine,
 			Kernel: live, Names: live, Cgroup: runner.CgroupPath,
@@ -226,16 +227,8 @@ func userSignals() (<-chan struct{}, func()) {
 	return out, func() { signal.Stop(sig); close(sig) }
 }
 
-// clock reads one of the kernel's clocks.
-func clock(id int32) func() uint64 {
-	return func() uint64 {
-		var ts unix.Timespec
-		if err := unix.ClockGettime(id, &ts); err != nil {
-			return 0
-		}
-		return uint64(ts.Nano())
-	}
-}
+// clock is one of the kernel's clocks.
+func clock(read func() int64) func() uint64 { return func() uint64 { return uint64(read()) } }
 
 // shell runs a command and returns its output.
 func shell(ctx context.Context, command string) ([]byte, error) {

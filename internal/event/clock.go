@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // TSC reads the processor's time stamp counter: rdtsc, or cntvct_el0 of arm64.
@@ -19,7 +21,8 @@ func TSC() uint64
 // rate. It is monotone: a larger stamp never gives a smaller time, whenever the two are converted.
 //
 // Refresh it before records are converted; then their stamps lie between samples.
-// It needs a TSC that runs at one rate on all CPUs (constant_tsc, nonstop_tsc).
+// It needs a TSC that runs at one rate on all CPUs (constant_tsc, nonstop_tsc). Where the TSC goes on while the machine sleeps,
+// CLOCK_MONOTONIC does not: see slept.
 type Clock struct {
 	mu    sync.Mutex
 	nodes []node
@@ -28,6 +31,8 @@ type Clock struct {
 	seen   uint64
 	seenNS int64
 	wall   int64 // CLOCK_REALTIME - CLOCK_MONOTONIC at the start, ns
+	asleep sleepTime
+	sleep  func() sleepTime // nil: the machine does not sleep
 	sample func() (tsc uint64, mono int64, err error)
 	now    func() uint64
 }
@@ -37,6 +42,7 @@ type node struct {
 	tsc  uint64
 	ns   int64
 	rate float64 // ns per tick from here on
+	top  int64   // the largest time before this node: ns, but where the machine has slept
 }
 
 const (
@@ -53,14 +59,13 @@ func NewClock() (*Clock, error) {
 	if err != nil {
 		return nil, err
 	}
-	var real, mono unix.Timespec
-	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &mono); err != nil {
-		return nil, fmt.Errorf("reading the monotonic clock: %w", err)
-	}
+	c.sleep, c.asleep = readSleep, readSleep()
+	var real unix.Timespec
+	mono := Monotonic()
 	if err := unix.ClockGettime(unix.CLOCK_REALTIME, &real); err != nil {
 		return nil, fmt.Errorf("reading the wall clock: %w", err)
 	}
-	c.wall = real.Nano() - mono.Nano()
+	c.wall = real.Nano() - mono
 	return c, nil
 }
 
@@ -82,7 +87,7 @@ func newClock(sample func() (uint64, int64, error), now func() uint64) (*Clock, 
 			return nil, fmt.Errorf("the time stamp counter does not advance (%d, then %d)", t0, t1)
 		}
 		rate := float64(ns1-ns0) / float64(t1-t0)
-		c.nodes = []node{{t0, ns0, rate}, {t1, ns1, rate}}
+		c.nodes = []node{{t0, ns0, rate, ns0}, {t1, ns1, rate, ns1}}
 		return c, nil
 	}
 }
@@ -108,11 +113,7 @@ type clockReader struct {
 }
 
 // clocks is the reader of the process: all Clocks learn from each other's spans.
-var clocks = clockReader{tsc: TSC, mono: func() (int64, error) {
-	var ts unix.Timespec
-	err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts)
-	return ts.Nano(), err
-}}
+var clocks = clockReader{tsc: TSC, mono: func() (int64, error) { return Monotonic(), nil }}
 
 func readClocks() (uint64, int64, error) { return clocks.read() }
 
@@ -149,12 +150,8 @@ func (r *clockReader) undisturbed(span uint64) bool {
 	return least != 0 && span <= least+least/2
 }
 
-// Monotonic reads CLOCK_MONOTONIC, nanoseconds.
-func Monotonic() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // read before by NewClock
-	return ts.Nano()
-}
+// Monotonic reads the machine's CLOCK_MONOTONIC, nanoseconds.
+func Monotonic() int64 { return procdir.Monotonic() }
 
 // Refresh takes a further sample. Calls within a millisecond of the last do nothing.
 func (c *Clock) Refresh() error {
@@ -165,7 +162,11 @@ func (c *Clock) Refresh() error {
 		return err
 	}
 	last := &c.nodes[len(c.nodes)-1]
-	if ns-last.ns < int64(minSpan) || tsc <= last.tsc {
+	slept, err := c.sleeps(last, tsc)
+	if err != nil {
+		return err
+	}
+	if !slept && (ns-last.ns < int64(minSpan) || tsc <= last.tsc) {
 		return nil
 	}
 	if c.seen >= tsc {
@@ -174,14 +175,17 @@ func (c *Clock) Refresh() error {
 	from := last
 	if c.seen > last.tsc {
 		// The function must go through the last returned point.
-		c.nodes = append(c.nodes, node{c.seen, c.seenNS, last.rate})
+		c.nodes = append(c.nodes, node{c.seen, c.seenNS, last.rate, c.seenNS})
 		from = &c.nodes[len(c.nodes)-1]
+	}
+	if slept && c.over(*from, tsc, ns) {
+		return nil
 	}
 	// Continue with the rate of the samples, not of the segment, which may be short and correct an error.
 	rate := float64(ns-last.ns) / float64(tsc-last.tsc)
 	ns = max(ns, from.ns)
 	from.rate = float64(ns-from.ns) / float64(tsc-from.tsc)
-	c.nodes = append(c.nodes, node{tsc, ns, rate})
+	c.nodes = append(c.nodes, node{tsc, ns, rate, ns})
 	if drop := len(c.nodes) - maxNodes; drop > 0 {
 		c.nodes = append(c.nodes[:0], c.nodes[drop+maxNodes/4:]...)
 	}
@@ -215,7 +219,7 @@ func (c *Clock) Mono(tsc uint64) int64 {
 	if tsc < a.tsc { // before the first sample
 		return saturate(a.ns, -float64(a.tsc-tsc)*a.rate)
 	}
-	return min(saturate(a.ns, float64(tsc-a.tsc)*a.rate), b.ns)
+	return min(saturate(a.ns, float64(tsc-a.tsc)*a.rate), b.top)
 }
 
 // segment is the part of a Clock's function between two samples. It does not change.
@@ -245,7 +249,7 @@ func (c *Clock) segment(tsc uint64) segment {
 		return segment{}
 	}
 	a, b := &c.nodes[i], &c.nodes[i+1]
-	return segment{a.tsc, b.tsc, a.ns, b.ns, a.rate}
+	return segment{a.tsc, b.tsc, a.ns, b.top, a.rate}
 }
 
 // ahead returns the segment from the last sample to now, if it has the stamp. The next sample is consistent with all of it, as it is

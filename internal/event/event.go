@@ -3,7 +3,7 @@
 //
 // A bit-field is recorded as its extracted value in the bytes of its type.
 //
-// Import rule: event imports ctype and ring only.
+// Import rule: event imports ctype, procdir and ring only.
 package event
 
 import "github.com/jalon-trace/jalon/internal/ctype"

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // past is what an image was before modules were unmapped: other modules may lie at their addresses since.
@@ -30,18 +30,12 @@ const (
 )
 
 func (p *past) add(im *Image) {
-	now := monotonic()
+	now := procdir.Monotonic()
 	p.list = append(p.list, former{im, now})
 	for len(p.list) > maxFormer || p.list[0].until < now-int64(formerFor) {
 		p.gone = p.list[0].until
 		p.list = slices.Delete(p.list, 0, 1)
 	}
-}
-
-func monotonic() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // it exists
-	return ts.Nano()
 }
 
 // Within returns the image of the modules that were mapped all the time between two, in nanoseconds of

@@ -25,26 +25,10 @@ func TestNested(t *testing.T) {
 	if p.Status != 0 {
 		t.Fatalf("%d: %s", p.Status, p.Errs.String())
 	}
-	tr, err := ctf.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tr.Close()
-	times := map[string][]int64{}
-	it := tr.Events(ctf.Query{})
-	for {
-		ev, err := it.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		times[ev.Schema.Place] = append(times[ev.Schema.Place], ev.TimeNS)
-	}
+	times, lost := timesOf(t, dir)
 	before, call, after := times["leaf"], times["syscall:getpriority"], times["middle"]
-	if len(before) != n+1 || len(call) != n+1 || len(after) != n+1 || tr.Lost() > 0 {
-		t.Fatalf("%d, %d and %d events, %d lost", len(before), len(call), len(after), tr.Lost())
+	if len(before) != n+1 || len(call) != n+1 || len(after) != n+1 || lost > 0 {
+		t.Fatalf("%d, %d and %d events, %d lost", len(before), len(call), len(after), lost)
 	}
 	worst := int64(0)
 	for i := range n { // leaf, the call, and middle of the next round
@@ -54,4 +38,26 @@ func TestNested(t *testing.T) {
 		}
 	}
 	t.Logf("%d system calls between two hits each, at worst %d ns outside", n, worst)
+}
+
+// timesOf are the times of the events of a recording by their places, and how many were lost.
+func timesOf(t *testing.T, dir string) (times map[string][]int64, lost uint64) {
+	t.Helper()
+	tr, err := ctf.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tr.Close()
+	times = map[string][]int64{}
+	it := tr.Events(ctf.Query{})
+	for {
+		ev, err := it.Next()
+		if errors.Is(err, io.EOF) {
+			return times, tr.Lost()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		times[ev.Schema.Place] = append(times[ev.Schema.Place], ev.TimeNS)
+	}
 }

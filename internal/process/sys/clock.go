@@ -5,14 +5,12 @@ import (
 	"unsafe"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// Monotonic is CLOCK_MONOTONIC in nanoseconds.
-func Monotonic() int64 {
-	var ts unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &ts) // fails for unknown clocks only
-	return ts.Nano()
-}
+// Monotonic is the machine's CLOCK_MONOTONIC in nanoseconds.
+func Monotonic() int64 { return procdir.Monotonic() }
 
 // Pause sleeps without giving the thread to other goroutines: for times that are shorter
 // than the way back.

@@ -13,5 +13,5 @@
 // The registers of a thread (Regs) are those of PTRACE_GETREGSET; regs_amd64.go describes how a system call
 // is made and restarted by them.
 //
-// Import rule: sys imports the tables of processors and nothing else of jalon.
+// Import rule: sys imports the tables of processors and procdir.
 package sys
