@@ -102,16 +102,13 @@ func (res *Result) relate(a, b *ctf.Trace, o *Options) error {
 		return res.byPairs(a, b, o)
 	}
 	ca, cb := clockOf(a), clockOf(b)
-	if ca.host == cb.host && ca.kernel == cb.kernel && time.Duration(cb.wall-ca.wall).Abs() < sameBoot {
+	if ca.same(&cb) {
 		res.Shift, res.How, res.Error = ca.shift-cb.shift, "the traces are of one machine, which has one clock", new(int64)
 		return nil
 	}
 	res.Shift, res.How = wall, "the wall clocks of the two machines"
 	return nil
 }
-
-// sameBoot is how far wall clocks move between two recordings of a machine that was not booted between them.
-const sameBoot = 10 * time.Second
 
 // byPairs finds the relation by pairs of events.
 func (res *Result) byPairs(a, b *ctf.Trace, o *Options) error {

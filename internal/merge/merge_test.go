@@ -206,6 +206,19 @@ func TestMergeWithout(t *testing.T) {
 	if err != nil || res.Error == nil || *res.Error != 0 || res.Shift != 0 {
 		t.Errorf("one machine: %+v, %v", res, err)
 	}
+	// The clock was set, or the machine has slept, between the two recordings; or another machine has the name.
+	const hour = 3_600_000_000_000
+	x.a.Info.Boot, x.b.Info.Boot = "1", "1"
+	x.b.Info.WallOffset += hour
+	res, err = Merge(filepath.Join(t.TempDir(), "both"), x.a, x.b, &Options{})
+	if err != nil || res.Error == nil || *res.Error != 0 || res.Shift != 0 {
+		t.Errorf("one machine whose clock was set: %+v, %v", res, err)
+	}
+	x.b.Info.WallOffset -= hour
+	x.b.Info.Boot = "2"
+	if res, err = Merge(filepath.Join(t.TempDir(), "both"), x.a, x.b, &Options{}); err != nil || res.Error != nil || !strings.Contains(res.How, "wall clocks") {
+		t.Errorf("two machines of one name: %+v, %v", res, err)
+	}
 }
 
 // TestMergeErrors: pairs that no clocks can have, or of one direction only, are errors, and nothing is left behind.

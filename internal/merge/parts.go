@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
 )
@@ -42,13 +43,14 @@ func sum(a, b *int64) *int64 {
 // timeBase is the clock of a trace.
 type timeBase struct {
 	host, kernel string // of the machine that has it
+	boot         string // the id of the time since that was started; "" in traces of older versions
 	shift        int64  // added to its times in the trace
 	wall         int64  // added to its own times for the wall clock
 }
 
 // clockOf is the clock of a trace: if it was joined, that of its first part.
 func clockOf(t *ctf.Trace) timeBase {
-	c := timeBase{t.Info.Host, t.Info.Kernel, 0, t.Info.WallOffset}
+	c := timeBase{t.Info.Host, t.Info.Kernel, t.Info.Boot, 0, t.Info.WallOffset}
 	if len(t.Info.Joined) > 0 {
 		first := &t.Info.Joined[0]
 		c.kernel, _, _ = strings.Cut(c.kernel, and)
@@ -56,6 +58,18 @@ func clockOf(t *ctf.Trace) timeBase {
 	}
 	return c
 }
+
+// same reports whether two clocks are one.
+func (c *timeBase) same(other *timeBase) bool {
+	if c.boot != "" && other.boot != "" {
+		return c.boot == other.boot
+	}
+	return c.host == other.host && c.kernel == other.kernel && time.Duration(other.wall-c.wall).Abs() < sameBoot
+}
+
+// sameBoot is how far wall clocks move between two recordings of a machine that was not started again between them. A sleep or a clock
+// that is set moves them farther.
+const sameBoot = 10 * time.Second
 
 // namesOf are what the machines of a trace are called in the names of its threads.
 func namesOf(t *ctf.Trace) []string {
