@@ -35,6 +35,7 @@ type machine struct {
 	results *os.File // our end of the second serial line
 	console tail     // what came over the first one
 	exited  chan error
+	pid     int
 	kill    func()
 }
 
@@ -88,6 +89,7 @@ func startMachine(cfg Config, kernel string, image []byte) (*machine, error) {
 		ours.Close()
 		return nil, fmt.Errorf("starting %s: %w", qemu, err)
 	}
+	m.pid = cmd.Process.Pid
 	m.kill = func() { _ = cmd.Process.Kill() }
 	return m, nil
 }

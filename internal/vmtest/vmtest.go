@@ -35,6 +35,7 @@ type Config struct {
 	Line    string          // path of a unix socket on the host that is the guest's Serial; "": none
 	Timeout time.Duration   // for all tests together (-test.timeout in the guest); 0: 15 minutes
 	Silence time.Duration   // how long the booted guest may give no sign of life; 0: 3 minutes
+	Started func(pid int)   // if not nil, is given the process of QEMU when it runs
 
 	grace time.Duration // from the end of Timeout until the guest is ended from outside; 0: 30 s
 }
@@ -86,6 +87,13 @@ func Guest() bool { return os.Getenv(guestVar) == asTest }
 // were skipped.
 func Run(t *testing.T, cfg Config) *Report {
 	t.Helper()
+	return Begin(t, cfg)()
+}
+
+// Begin is Run in two steps, for tests that do something on the host while the guest runs: wait waits until the guest has ended, and
+// reports. Without a call of wait the guest ends with the test.
+func Begin(t *testing.T, cfg Config) (wait func() *Report) {
+	t.Helper()
 	if Guest() {
 		t.Fatal("vmtest.Run was called in a guest: Config.Run must not match the test that calls it")
 	}
@@ -97,12 +105,22 @@ func Run(t *testing.T, cfg Config) *Report {
 		own = cfg.Skip + "|" + own
 	}
 	cfg.Skip = own
-	r, err := Boot(t.Context(), cfg)
-	if err != nil {
-		t.Fatalf("%v\n(%s=1 leaves the tests out that need a guest)", err, noVMVar)
+	var r *Report
+	var err error
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		r, err = Boot(t.Context(), cfg)
+	}()
+	t.Cleanup(func() { <-done }) // the context has been cancelled
+	return func() *Report {
+		t.Helper()
+		if <-done; err != nil {
+			t.Fatalf("%v\n(%s=1 leaves the tests out that need a guest)", err, noVMVar)
+		}
+		report(t, r)
+		return r
 	}
-	report(t, r)
-	return r
 }
 
 // Boot boots a guest and returns what came of it. An error means that no guest
@@ -123,6 +141,9 @@ func Boot(ctx context.Context, cfg Config) (*Report, error) {
 	m, err := startMachine(cfg, kernel, image)
 	if err != nil {
 		return nil, err
+	}
+	if cfg.Started != nil {
+		cfg.Started(m.pid)
 	}
 	r := m.watch(ctx, cfg)
 	r.check(expected)

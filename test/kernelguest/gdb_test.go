@@ -22,21 +22,7 @@ import (
 // TestGuest_GDB serves the guest's kernel to the GDB of the host, while a program
 // does known system calls over and over.
 func TestGuest_GDB(t *testing.T) {
-	tty, err := os.OpenFile(vmtest.Serial, os.O_RDWR|unix.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer tty.Close()
-	raw, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw.Iflag, raw.Oflag, raw.Lflag = 0, 0, 0
-	raw.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.B115200
-	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
-	if err := unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, raw); err != nil {
-		t.Fatal(err)
-	}
+	tty := rawLine(t)
 	syms, err := kallsyms.Open()
 	if err != nil {
 		t.Fatal(err)
@@ -72,6 +58,27 @@ func TestGuest_GDB(t *testing.T) {
 			t.Fatalf("%v: %s", err, out)
 		}
 	}
+}
+
+// rawLine is the guest's end of the line to the host, which passes bytes on as they are.
+func rawLine(t *testing.T) *os.File {
+	t.Helper()
+	tty, err := os.OpenFile(vmtest.Serial, os.O_RDWR|unix.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { tty.Close() })
+	raw, err := unix.IoctlGetTermios(int(tty.Fd()), unix.TCGETS)
+	if err != nil {
+		t.Fatal(err)
+	}
+	raw.Iflag, raw.Oflag, raw.Lflag = 0, 0, 0
+	raw.Cflag = unix.CS8 | unix.CREAD | unix.CLOCAL | unix.B115200
+	raw.Cc[unix.VMIN], raw.Cc[unix.VTIME] = 1, 0
+	if err := unix.IoctlSetTermios(int(tty.Fd()), unix.TCSETS, raw); err != nil {
+		t.Fatal(err)
+	}
+	return tty
 }
 
 // gdbOfHost boots a guest that serves its kernel and runs a script in GDB, in which %ADDR% is the address

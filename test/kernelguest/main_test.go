@@ -62,7 +62,7 @@ func TestGuests(t *testing.T) {
 	for _, kernel := range vmtest.Kernels {
 		t.Run(kernel, func(t *testing.T) {
 			t.Parallel()
-			vmtest.Run(t, vmtest.Config{Kernel: kernel, Run: runOnly(), Skip: "^TestGuest_Vmlinux|^TestGuest_GDB", Files: common, Memory: 1024, Timeout: limit, Env: env})
+			vmtest.Run(t, vmtest.Config{Kernel: kernel, Run: runOnly(), Skip: "^TestGuest_Vmlinux|^TestGuest_GDB|^TestGuest_Exchange", Files: common, Memory: 1024, Timeout: limit, Env: env})
 		})
 	}
 }
