@@ -300,10 +300,13 @@ func hasXGETBV1() bool { return host.X86().XGETBV1 }
 // selectorNumbers has the selectors in the executor's order.
 var selectorNumbers = [4]arch.Reg{x86.DwarfDS, x86.DwarfES, x86.DwarfFS, x86.DwarfGS}
 
-// fill sets the registers of case i from a state.
+// fill sets the registers of case i from a state, in which it changes what the kernel cannot keep.
 func (in *caseIn) fill(s *irgen.State) {
 	for n, hw := range dwarfGPR {
 		in.Regs[hw] = s.Regs[n]
+	}
+	if !host.X86().FSGSBASE { // see has_fsgsbase in executor.c
+		s.Regs[x86.DwarfFS], s.Regs[x86.DwarfGS] = 0, 0
 	}
 	in.Flags, in.FS, in.GS = s.Regs[49], s.Regs[58], s.Regs[59]
 	in.Base, in.Vars, in.X87 = s.Base, s.Vars, s.X87

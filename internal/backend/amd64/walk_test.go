@@ -261,7 +261,6 @@ func walkBatch(t *testing.T, e *executor, r *rand.Rand, state *irgen.State, rows
 		cfg := randomConfig(r, e.nextAddr())
 		cfg.Walk = base + walkArea
 		cfg.Layout.Stacks = cfg.Layout.Control + walkStacks
-		cfg.Layout.FSGSBASE = true // the random memory has no thread pointer at fs:0
 		cfg.PC = walkCode + uint64(r.Intn(int(end-walkCode)))
 		if r.Intn(2) == 0 {
 			cfg.ColdAddr = e.coldAddr()

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 #include <ucontext.h>
@@ -82,6 +83,9 @@ HIDDEN __attribute__((aligned(16))) uint8_t fx_in[512], fx_before[512], fx_after
 // An area of XSAVE in which nothing is in use; there is no mxcsr in it that could be wrong.
 HIDDEN __attribute__((aligned(64))) uint8_t initial_area[1024];
 HIDDEN u64 initial, in_use, has_xgetbv1;
+// Whether programs may set the bases of fs and gs by instructions (AT_HWCAP2). Where they may not, the kernel knows only
+// those that were set by arch_prctl(2), and at a switch of threads it loses a base whose selector is not 0.
+HIDDEN u64 has_fsgsbase;
 void enter_case(void);
 void leave_case(void);
 
@@ -91,11 +95,19 @@ void leave_case(void);
 #define STOREY(n) "vmovdqu %ymm" S(n) ",res+256+" S(n) "*32(%rip)\n"
 #define ALL(X) X(0) X(1) X(2) X(3) X(4) X(5) X(6) X(7) X(8) X(9) X(10) X(11) X(12) X(13) X(14) X(15)
 
+// arch_prctl(2): its codes are ARCH_SET_GS, ARCH_SET_FS, ARCH_GET_FS, ARCH_GET_GS from 0x1001 on.
+#define PRCTL(code, operand) "mov $158,%eax; mov $" #code ",%edi; " operand ",%rsi; syscall\n"
+
 __asm__(
 "enter_case:\n"
 "push %rbx; push %rbp; push %r12; push %r13; push %r14; push %r15\n"
 "mov %rsp,host_rsp(%rip)\n"
-"rdfsbase %rax; mov %rax,host_fs(%rip); rdgsbase %rax; mov %rax,host_gs(%rip)\n"
+"cmpl $0,has_fsgsbase(%rip); je 1f\n"
+"rdfsbase %rax; mov %rax,host_fs(%rip); rdgsbase %rax; mov %rax,host_gs(%rip); jmp 2f\n"
+"1:\n"
+PRCTL(0x1003, "lea host_fs(%rip)") PRCTL(0x1004, "lea host_gs(%rip)")
+PRCTL(0x1002, "mov cur+168(%rip)") PRCTL(0x1001, "mov cur+176(%rip)")
+"2:\n"
 "mov cur+0(%rip),%rax; mov %rax,target(%rip)\n"
 "fxrstor64 fx_in(%rip)\n"
 ALL(LOADY)
@@ -103,8 +115,11 @@ ALL(LOADY)
 "fxsave64 fx_before(%rip)\n"
 "ldmxcsr cur+184(%rip)\n"
 "cmpl $0,has_xgetbv1(%rip); je 1f; mov $1,%ecx; xgetbv; and $5,%eax; mov %rax,in_use(%rip); 1:\n"
-"movw cur+216(%rip),%ds; movw cur+218(%rip),%es; movw cur+220(%rip),%fs; movw cur+222(%rip),%gs\n"
+"movw cur+216(%rip),%ds; movw cur+218(%rip),%es\n"
+"cmpl $0,has_fsgsbase(%rip); je 1f\n"
+"movw cur+220(%rip),%fs; movw cur+222(%rip),%gs\n"
 "mov cur+168(%rip),%rax; wrfsbase %rax; mov cur+176(%rip),%rax; wrgsbase %rax\n"
+"1:\n"
 "pushq cur+160(%rip); popfq\n"
 "mov cur+32(%rip),%rax; mov cur+40(%rip),%rcx; mov cur+48(%rip),%rdx; mov cur+56(%rip),%rbx\n"
 "mov cur+64(%rip),%rsp; mov cur+72(%rip),%rbp; mov cur+80(%rip),%rsi; mov cur+88(%rip),%rdi\n"
@@ -118,13 +133,20 @@ ALL(LOADY)
 "mov %r12,res+96(%rip); mov %r13,res+104(%rip); mov %r14,res+112(%rip); mov %r15,res+120(%rip)\n"
 "mov host_rsp(%rip),%rsp\n"
 "pushfq; popq res+128(%rip); cld\n"
-"rdfsbase %rax; mov %rax,res+136(%rip); rdgsbase %rax; mov %rax,res+144(%rip)\n"
 "movw %ds,res+216(%rip); movw %es,res+218(%rip); movw %fs,res+220(%rip); movw %gs,res+222(%rip)\n"
-"xor %eax,%eax; mov %eax,%ds; mov %eax,%es; mov %eax,%fs; mov %eax,%gs\n"
+"xor %eax,%eax; mov %eax,%ds; mov %eax,%es\n"
+"cmpl $0,has_fsgsbase(%rip); je 1f\n"
+"rdfsbase %rcx; mov %rcx,res+136(%rip); rdgsbase %rcx; mov %rcx,res+144(%rip)\n"
+"mov %eax,%fs; mov %eax,%gs\n"
 "mov host_fs(%rip),%rax; wrfsbase %rax; mov host_gs(%rip),%rax; wrgsbase %rax\n"
+"1:\n"
 "stmxcsr res+152(%rip); ldmxcsr host_mxcsr(%rip)\n"
 ALL(STOREY)
 "vzeroupper; fxsave64 fx_after(%rip); fninit\n"
+"cmpl $0,has_fsgsbase(%rip); jne 1f\n"
+PRCTL(0x1003, "lea res+136(%rip)") PRCTL(0x1004, "lea res+144(%rip)")
+PRCTL(0x1002, "mov host_fs(%rip)") PRCTL(0x1001, "mov host_gs(%rip)")
+"1:\n"
 "pop %r15; pop %r14; pop %r13; pop %r12; pop %rbp; pop %rbx\n"
 "ret\n");
 
@@ -459,6 +481,7 @@ int main(int argc, char **argv)
 		__asm__("cpuid" : "=a"(a), "=b"(b), "=c"(c1), "=d"(d) : "a"(13), "c"(1));
 		has_xgetbv1 = a >> 2 & 1;
 	}
+	has_fsgsbase = getauxval(AT_HWCAP2) >> 1 & 1;
 	struct sigaction sa = {.sa_sigaction = on_signal, .sa_flags = SA_SIGINFO | SA_NODEFER};
 	if (argc > 1 && !strcmp(argv[1], "edge")) {
 		stack_t st = {.ss_size = 1 << 16};
