@@ -50,6 +50,7 @@ func (c checkCmd) Run() error {
 		{false, checkTSC},
 		{false, checkRDPID},
 		{false, checkFSGSBASE},
+		{false, checkDebugRegisters},
 		{false, checkRseq},
 		{false, checkDebugDirs},
 		{false, checkCompiler},
@@ -157,6 +158,13 @@ func checkRDPID() finding {
 
 func checkFSGSBASE() finding {
 	return finding{host.X86().FSGSBASE, "thread pointer by rdfsbase", "", "the thread pointer is read from memory instead"}
+}
+
+func checkDebugRegisters() finding {
+	return finding{
+		host.DebugRegisters(), "watchpoints by debug registers", "",
+		"what this virtual machine's debug registers are set to has no effect; GDB can single-step (set can-use-hw-watchpoints 0)",
+	}
 }
 
 func checkRseq() finding {

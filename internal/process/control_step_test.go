@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	cpu "github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/fail"
 )
 
@@ -334,6 +335,12 @@ func TestControlWatch(t *testing.T) {
 	prog := controlProg(t)
 	d := startControl(t, Control{}, prog, "watches")
 	at := symbol(t, prog, "watched")
+	if !cpu.DebugRegisters() {
+		if err := d.SetWatch(1, WatchWrite, at, 8); !errors.Is(err, ErrNoDebugRegisters) {
+			t.Error(err)
+		}
+		t.Skip(ErrNoDebugRegisters)
+	}
 	must(0, d.SetWatch(1, WatchWrite, at, 8))
 	must(0, d.SetWatch(3, WatchExec, symbol(t, prog, "target"), 1))
 	if d.SetWatch(0, WatchWrite, at+1, 8) == nil || d.SetWatch(4, WatchWrite, at, 8) == nil {

@@ -4,11 +4,15 @@ import (
 	"errors"
 	"fmt"
 
+	cpu "github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/runcontrol"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 	"github.com/jalon-trace/jalon/internal/process/threads"
 )
+
+// ErrNoDebugRegisters: what they are set to has no effect, so that a watchpoint would never be hit.
+var ErrNoDebugRegisters = errors.New("the debug registers of this machine have no effect")
 
 // SetWatch sets debug register slot (0-3) in all threads, also those to come. size
 // is 1, 2, 4 or 8, and addr a multiple of it.
@@ -23,6 +27,8 @@ func (p *Process) SetWatch(slot int, kind WatchKind, addr uint64, size int) erro
 		return &fail.Error{Op: op, Err: errors.New("the address is not a multiple of the size")}
 	case kind == WatchExec && size != 1:
 		return &fail.Error{Op: op, Err: errors.New("the size of an instruction breakpoint is 1")}
+	case !cpu.DebugRegisters():
+		return &fail.Error{Op: op, Err: ErrNoDebugRegisters, Remedy: "in GDB: set can-use-hw-watchpoints 0"}
 	}
 	return access(op, p.breakpoints.changeWatch(slot, runcontrol.Watch{On: true, Kind: kind, Addr: addr, Size: size}))
 }

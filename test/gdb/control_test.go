@@ -7,6 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/arch/host"
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // Run control: the ordinary commands of a debugger.
@@ -270,6 +273,9 @@ continue -a
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
+			if c.part == "watch" && !host.DebugRegisters() {
+				t.Skip(process.ErrNoDebugRegisters)
+			}
 			prog := compile(t, "gcc", "control.c", "-g", "-O0", "-pthread")
 			s := talk(t, conversation{args: []string{prog, c.part}, typed: true, extended: c.extended, before: "set height 0\n" + c.before, script: c.script})
 			s.inOrder(c.want...)

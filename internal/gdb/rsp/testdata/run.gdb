@@ -35,13 +35,7 @@ compare-sections .text
 compare-sections .rodata
 info os
 print work(2, 3)
-watch total
-continue
-rwatch where.x
-awatch where.y
-continue
-delete
-hbreak mark
+tbreak mark
 continue
 catch syscall write
 handle SIGUSR1 nostop noprint pass
@@ -49,6 +43,15 @@ tbreak second
 continue
 info threads
 thread apply all print per_thread
+# Where debug registers have no effect, catch and _exit stop the program in place of these.
+watch total
+continue
+rwatch where.x
+awatch where.y
+continue
+delete
+hbreak mark
+tbreak _exit
 continue
 monitor help
 monitor set debug 0
