@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	cpu "github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
 
@@ -306,6 +307,9 @@ func TestControlNoneRuns(t *testing.T) {
 func TestControlAttach(t *testing.T) {
 	for _, state := range []string{"attached", "running", "halted", "stepped", "break", "watch", "signal"} {
 		t.Run(state, func(t *testing.T) {
+			if state == "watch" && !cpu.DebugRegisters() {
+				t.Skip(ErrNoDebugRegisters)
+			}
 			prog := controlProg(t)
 			f := launchFree(t, prog, "sleeper")
 			f.out.wait(t, "ready")

@@ -174,16 +174,24 @@ func newOutput(t *testing.T) (*output, *os.File) {
 // wait waits until the program has written text.
 func (o *output) wait(t *testing.T, text string) {
 	t.Helper()
+	if !o.has(text) {
+		t.Fatalf("output ended without %q:\n%s", text, o.all())
+	}
+}
+
+// has waits until the program has written text, or has ended without it.
+func (o *output) has(text string) bool {
 	late := time.AfterFunc(testPatience, func() { _ = o.from.SetReadDeadline(time.Now()) })
 	defer late.Stop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for !strings.Contains(o.buf.String(), text) {
 		if o.eof {
-			t.Fatalf("output ended without %q:\n%s", text, o.buf.String())
+			return false
 		}
 		o.cond.Wait()
 	}
+	return true
 }
 
 // testPatience is how long anything may take that a test waits for, on a busy machine.

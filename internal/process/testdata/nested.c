@@ -23,6 +23,10 @@
 #define SS_AUTODISARM (1U << 31)
 #endif
 
+// The time between two signals, in microseconds. Where a busy machine runs the program for shorter times than that, a handler
+// is interrupted again and again, and the frames fill the stack without a tracer.
+enum { INTERVAL = 1000 };
+
 static volatile long n;
 static volatile uintptr_t least = UINTPTR_MAX, first;
 static const char *how, *way;
@@ -43,13 +47,16 @@ static void on(int sig, siginfo_t *si, void *uc)
 	if (!strcmp(way, "waits") && called % 64 == 0)
 		while (n == called)
 			pause();
-	if (!strcmp(way, "execs") && called % 64 == 0 && called < 1000) {
+	static volatile int execing; // it takes longer than 64 ticks where the machine is busy
+	if (!strcmp(way, "execs") && called % 64 == 0 && called < 1000 && !execing) {
+		execing = 1;
 		pid_t pid = fork();
 		if (pid == 0) {
 			execv(argv0[0], argv0);
 			_exit(1);
 		}
 		waitpid(pid, NULL, 0);
+		execing = 0;
 	}
 }
 
@@ -66,14 +73,20 @@ static void stack(size_t frames, int flags)
 		perror("sigaltstack");
 }
 
+static void say(const char *line)
+{
+	if (write(1, line, strlen(line)) < 0)
+		_exit(1);
+}
+
 static void *run(void *more)
 {
 	(void)more;
 	_setjmp(back);
 	if (n == 0) {
 		struct sigevent e = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 1};
-		struct itimerspec it = {{0, 200000}, {0, 200000}};
-		struct itimerval old = {{0, 200}, {0, 200}};
+		struct itimerspec it = {{0, INTERVAL * 1000}, {0, INTERVAL * 1000}};
+		struct itimerval old = {{0, INTERVAL}, {0, INTERVAL}};
 		timer_t t;
 		if (!strcmp(how, "setitimer")) {
 			setitimer(ITIMER_REAL, &old, 0);
@@ -84,11 +97,11 @@ static void *run(void *more)
 	}
 	while (n == 0)
 		;
-	static int printed;
-	if (!printed++) {
-		printf("ready\n");
-		fflush(stdout);
-	}
+	// Not by stdio: a handler that jumps may leave it locked, or half changed. A line may come twice.
+	static volatile int printed;
+	if (!printed)
+		say("ready\n");
+	printed = 1;
 	static volatile int end;
 	static volatile long asked;
 	while (!end) {
@@ -104,8 +117,7 @@ static void *run(void *more)
 			else if (FD_ISSET(0, &in) && asked == 0)
 				asked = n;
 			if (asked > 0 && n > asked + 10) {
-				printf("more\n");
-				fflush(stdout);
+				say("more\n");
 				asked = -1;
 			}
 		}
