@@ -98,18 +98,23 @@ func Create(opt Options) (*Recorder, error) {
 // Begin gives the recorder its session, before the first event.
 func (r *Recorder) Begin(s Session) {
 	r.s = s
+	r.identify(s.WallOffset)
+	r.begun, r.flushed = time.Now(), time.Now()
+	r.target = r.dumper.Target(s.Pid)
+}
+
+// identify notes what is known of the recording before its first event; wall is the offset of the wall clock.
+func (r *Recorder) identify(wall int64) {
 	var u unix.Utsname
 	_ = unix.Uname(&u) // EFAULT only
 	r.info = ctf.FileInfo{
 		UUID: r.uuid, Jalon: r.opt.Version, Host: unix.ByteSliceToString(u.Nodename[:]), Kernel: unix.ByteSliceToString(u.Release[:]),
-		Machine: unix.ByteSliceToString(u.Machine[:]), Boot: statedump.Boot(), Started: time.Now(), WallOffset: s.WallOffset,
+		Machine: unix.ByteSliceToString(u.Machine[:]), Boot: statedump.Boot(), Started: time.Now(), WallOffset: wall,
 		Pid: r.opt.Pid, Args: r.opt.Redact.args(r.opt.Args), Part: r.opt.rotates(),
 	}
 	for _, word := range r.opt.Command {
 		r.info.Command = append(r.info.Command, r.opt.Redact.TextOf("command", word))
 	}
-	r.begun, r.flushed = time.Now(), time.Now()
-	r.target = r.dumper.Target(s.Pid)
 }
 
 // Ring implements drain.Recorder.
@@ -321,6 +326,9 @@ func (r *Recorder) Finish(sum *ctf.Summary) error {
 		return nil
 	}
 	r.finished = true
+	if r.state == nil && !r.out.remove {
+		r.empty()
+	}
 	r.leave()
 	r.endDumps()
 	if r.events.Load() > 0 && r.opt.Warn != nil {
@@ -332,6 +340,15 @@ func (r *Recorder) Finish(sum *ctf.Summary) error {
 		sum.Events, sum.Lost, sum.Overwritten = r.events.Load(), r.lost.Load(), r.falsified.Load()
 	}
 	return r.out.finish(sum)
+}
+
+// empty makes a trace without events of a recording that ends before its places are armed.
+func (r *Recorder) empty() {
+	if r.info.Started.IsZero() {
+		r.identify(time.Now().UnixNano() - event.Monotonic())
+	}
+	r.begin()
+	_ = r.describe() // the writer has the error, and finish returns it
 }
 
 // leave gives the writer what End has not: after an error, so that it counts the events as not written.
