@@ -43,8 +43,13 @@ func files(t *testing.T) map[string]vmtest.File {
 	if err != nil {
 		t.Fatal(err)
 	}
+	clocks, err := os.ReadFile("testdata/ticks.c")
+	if err != nil {
+		t.Fatal(err)
+	}
 	return map[string]vmtest.File{
 		jalon:  {Host: bin, Mode: 0o755},
+		ticks:  vmtest.StaticC(t, string(clocks), "-O1"),
 		calls:  vmtest.StaticC(t, string(text), "-O1", "-DMARKERS"),
 		source: {Data: text},
 	}
