@@ -106,3 +106,41 @@ func TestCallersBehindTailCalls(t *testing.T) {
 		}
 	}
 }
+
+// TestCallersByPointer: what is passed by calls through pointers, if the pointer shows that the function itself was called, and
+// numbers in floating point.
+func TestCallersByPointer(t *testing.T) {
+	need(t, "gcc")
+	const gone = "<optimised out>"
+	for _, build := range []string{"-O2 -gdwarf-5", "-O2 -gdwarf-4", "-O3 -fno-pie -no-pie"} {
+		prog := compile(t, "gcc", "bypointer.c", append(strings.Fields(build), "-g")...)
+		for _, c := range []struct{ mark, collect, cond, want string }{
+			{"in first", "a, b", "", "a=41 b=5;a=51 b=6"},
+			{"in second", "a, b", "", "a=42 b=5;a=52 b=6;" + strings.Repeat(";a="+gone+" b="+gone, 2)[1:]},
+			{"in second", "a + b", "a == 52", "a + b=58"},
+			{"in scaled", "x, y, n", "", "x=2.5 y=0.5 n=7;x=-4 y=8 n=9"},
+			{"in scaled", "n", "x * y < 0", "n=9"},
+		} {
+			place := lineWith(t, "programs/bypointer.c", c.mark)
+			if c.cond != "" {
+				place += " if " + c.cond
+			}
+			file := filepath.Join(t.TempDir(), "events")
+			res := jalon(t, "trace", "-o", file, "-c", c.collect, place, "--", prog)
+			b, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err, res.stderr)
+			}
+			first, _, _ := strings.Cut(c.collect, ",")
+			var got []string
+			for _, l := range strings.Split(strings.TrimSpace(string(b)), "\n") {
+				if i := strings.Index(l, " "+first+"="); i >= 0 {
+					got = append(got, l[i+1:])
+				}
+			}
+			if text := strings.Join(got, ";"); text != c.want {
+				t.Errorf("%s, %s, %s: %q, want %q\n%s", build, c.mark, c.collect, text, c.want, res.stderr)
+			}
+		}
+	}
+}

@@ -32,7 +32,11 @@ func TestImplicitPointers(t *testing.T) {
 	inSum := []string{"p->a", "p->b", "p->c", "*p", "p[0]", "p[0].b", "text[0]", "text[3]", "*text", "h->n", "h->p->a", "(*h).p->b", "*h->p", "v[0]", "v[1]", "v[2]"}
 	inBox := []string{"width", "height", "this->width", "*this"}
 	// GDB 13.1 ends at these by an internal error.
-	own := map[string]string{"q": "5", "p->a + q + v[1]": "10", "width * height + k": "24"}
+	own := map[string]string{
+		"q": "5", "p->a + q + v[1]": "10", "width * height + k": "24",
+		"*(v + 1)": "3", "*(2 + v)": "7", "(v + 2)[-1]": "3", "v[q - 3]": "7", "*(v + p->a)": "7", "text[q]": "97 'a'", "*(text + (q - 4))": "105 'i'",
+		"(p + 1 - 1)->b": "3", "v[h->n] + 1": "<the index is not below the number of elements>",
+	}
 	for _, build := range []string{"-O1", "-O2", "-O3", "-O2 -gdwarf-4", "-O2 -gdwarf-2"} {
 		flags := append([]string{"-g"}, strings.Fields(build)...)
 		prog := compile(t, "g++", "implicit.cc", flags...)

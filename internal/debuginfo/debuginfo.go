@@ -148,6 +148,23 @@ const (
 	// OpObject: push the address of the object that the expression is about (DW_OP_push_object_address). Only
 	// expressions of an Array have it.
 	OpObject
+	// Numbers in floating point are words too: their bits, those of a float in the low half, the high half is 0.
+	OpVector // push the low 8 bytes of vector register Arg (DWARF number)
+	// Arg is the size of both operands, 4 or 8.
+	OpFAdd
+	OpFSub
+	OpFMul
+	OpFDiv
+	OpFEq // as OpEq: 1 or 0
+	OpFNe
+	OpFLt
+	OpFLe
+	OpFGt
+	OpFGe
+	OpSToF // convert a signed word to a number of Arg bytes
+	OpUToF // an unsigned one
+	OpFToS // convert a number of Arg bytes to a signed word, towards zero
+	OpFToF // convert a number of the other size to one of Arg bytes
 )
 
 // OtherFrame is OpNone's Arg for a variable of a caller: another function has called.

@@ -25,7 +25,7 @@ var diagnosed = []string{
 	// Types.
 	"if *p", "if *i", "if *void_p == 3", "void_p[1]", "if i->x", "if i.x", "p + p", "p * 2", "p - text", "-p", "~x", "x % 2", "x << 1", "i & x", "if !*p", "*p + 1", "(struct req)i",
 	"(int [3])i", "(int)*p", "(int)x ? *p : i", "if buf.x", "i[2]", "ld + 1", "-ld", "if ld", "wide == 1", "opaque->x", "*opaque", "opaque + 1", "(void)i", "if (void)i",
-	"sizeof p->b", "&p->b", "&p", "&3", "&(i + 1)", "i@0", "i@(i - i)@2", "3@2", "*p@x", "(*p@n)[1]", "p->b@2", "regarr[i]", "regarr[9]", "$xmm0[1]", "$xmm1.v2_double[3]", "$xmm1.v2_double[1] + 1", "vec[i]", "&$rax", "99999999999999999999", "9223372036854775808",
+	"sizeof p->b", "&p->b", "&p", "&3", "&(i + 1)", "i@0", "i@(i - i)@2", "3@2", "*p@x", "(*p@n)[1]", "p->b@2", "&regarr[i]", "regarr[i]@2", "regarr[9]", "$xmm0[1]", "$xmm1.v2_double[3]", "$xmm1.v2_double[1] + 1", "vec[i]", "&$rax", "99999999999999999999", "9223372036854775808",
 	// Text.
 	"if p == \"abc\"", "if i == \"a\"", "\"abc\"", "if \"abc\"", "if *p->path == \"a\"", "str(p->path) + 1", "str(i)", "str()", "str(p, n)", "str(p, 99999)", "if text == \"a\\0b\"",
 	// What a tracepoint cannot do.

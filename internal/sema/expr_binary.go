@@ -37,7 +37,18 @@ func (c *checker) binary(x *lang.Binary) expr {
 			return e
 		}
 	}
+	if x.Op == "+" || x.Op == "-" {
+		return sum(c, x, a, b)
+	}
 	return rule(c.operators, x, c.rvalue(a), c.rvalue(b))
+}
+
+// sum is a + b or a - b.
+func sum(c *checker, x *lang.Binary, a, b expr) expr {
+	if e := shiftedPointer(c, x, a, b); e != nil {
+		return e
+	}
+	return binaryRules[x.Op](c.operators, x, c.rvalue(a), c.rvalue(b))
 }
 
 // comma evaluates its left operand for its faults only.

@@ -102,6 +102,7 @@ func (c *checker) textLimit(x lang.Expr) int64 {
 // repeat is X@N: the array of N objects of X's type that starts at object X.
 func (c *checker) repeat(x *lang.Repeat) expr {
 	e := c.expr(x.X)
+	needPlace(c, e)
 	if !isLvalue(e) {
 		c.fail(e.Span(), "the left side of @ must be an object in memory", "for a pointer p write *p@n")
 	}

@@ -41,6 +41,7 @@ func convertAt(e expr, span lang.Span) expr { return &conv{typed{e.Type(), span}
 
 func (c *checker) addressOf(x *lang.Unary) expr {
 	e := c.expr(x.X)
+	needPlace(c, e)
 	if _, ok := e.(*strLit); ok || !isLvalue(e) {
 		c.fail(e.Span(), "& needs an object in memory", "")
 	}
@@ -50,7 +51,16 @@ func (c *checker) addressOf(x *lang.Unary) expr {
 }
 
 func (c *checker) star(x *lang.Unary) expr {
-	e := c.expr(x.X)
+	var e expr
+	if plus, ok := x.X.(*lang.Binary); ok && plus.Op == "+" {
+		a, b := c.expr(plus.X), c.expr(plus.Y)
+		if o := c.chosenBehind(a, b, x.Span()); o != nil {
+			return o
+		}
+		e = sum(c, plus, a, b)
+	} else {
+		e = c.expr(x.X)
+	}
 	if p := c.heldPointer(e); p != nil {
 		e = p
 	}

@@ -78,6 +78,9 @@ var opEffects = map[debuginfo.OpCode]opEffect{
 	debuginfo.OpUDiv: {2, 1}, debuginfo.OpSMod: {2, 1}, debuginfo.OpULt: {2, 1}, debuginfo.OpULe: {2, 1},
 	debuginfo.OpUGt: {2, 1}, debuginfo.OpUGe: {2, 1},
 	debuginfo.OpEnv: {0, 1}, debuginfo.OpNone: {0, 0},
+	debuginfo.OpVector: {0, 1}, debuginfo.OpFAdd: {2, 1}, debuginfo.OpFSub: {2, 1}, debuginfo.OpFMul: {2, 1}, debuginfo.OpFDiv: {2, 1},
+	debuginfo.OpFEq: {2, 1}, debuginfo.OpFNe: {2, 1}, debuginfo.OpFLt: {2, 1}, debuginfo.OpFLe: {2, 1}, debuginfo.OpFGt: {2, 1}, debuginfo.OpFGe: {2, 1},
+	debuginfo.OpSToF: {1, 1}, debuginfo.OpUToF: {1, 1}, debuginfo.OpFToS: {1, 1}, debuginfo.OpFToF: {1, 1},
 }
 
 const maxStack = 64
@@ -130,6 +133,9 @@ func (st *site) invalidExpr(ops []debuginfo.Op) string {
 }
 
 func (st *site) invalidOp(op debuginfo.Op, depth int) string {
+	if op.Code >= debuginfo.OpVector && op.Code <= debuginfo.OpFToF {
+		return st.invalidFloat(op)
+	}
 	switch op.Code {
 	case debuginfo.OpReg:
 		if !isWord(op.Arg) {
@@ -162,6 +168,17 @@ func (st *site) invalidOp(op debuginfo.Op, depth int) string {
 		}
 	}
 	return ""
+}
+
+// invalidFloat is invalidOp for what is in floating point.
+func (st *site) invalidFloat(op debuginfo.Op) string {
+	switch {
+	case st.in.Kernel != nil:
+		return "its value is computed in floating point, which is not available in the kernel"
+	case op.Code == debuginfo.OpVector && isXMM(int(op.Arg)), op.Code != debuginfo.OpVector && (op.Arg == 4 || op.Arg == 8):
+		return ""
+	}
+	return "its location is malformed in the debug information"
 }
 
 // locator executes one location expression.
@@ -299,83 +316,4 @@ func (m *locator) label(i int) ir.BlockID {
 		m.labels[i] = blk
 	}
 	return blk
-}
-
-var locationOps = map[debuginfo.OpCode]ir.Op{
-	debuginfo.OpAnd: ir.And, debuginfo.OpOr: ir.Or, debuginfo.OpXor: ir.Xor,
-	debuginfo.OpSub: ir.Sub, debuginfo.OpMul: ir.Mul,
-	debuginfo.OpEq: ir.Eq, debuginfo.OpNe: ir.Ne, debuginfo.OpLt: ir.SLt, debuginfo.OpLe: ir.SLe,
-	debuginfo.OpULt: ir.ULt, debuginfo.OpULe: ir.ULe,
-}
-
-var divisions = map[debuginfo.OpCode]ir.Op{
-	debuginfo.OpDiv: ir.SDiv, debuginfo.OpUDiv: ir.UDiv, debuginfo.OpMod: ir.URem, debuginfo.OpSMod: ir.SRem,
-}
-
-// swapped are the comparisons that exist with exchanged operands.
-var swapped = map[debuginfo.OpCode]ir.Op{
-	debuginfo.OpGt: ir.SLt, debuginfo.OpGe: ir.SLe, debuginfo.OpUGt: ir.ULt, debuginfo.OpUGe: ir.ULe,
-}
-
-// compute executes the arithmetic operations.
-func (m *locator) compute(op debuginfo.Op) {
-	l, b := m.l, m.l.b
-	switch op.Code {
-	case debuginfo.OpNeg:
-		m.pushv(b.Un(ir.Neg, 8, m.popv()))
-	case debuginfo.OpNot:
-		m.pushv(b.Un(ir.Not, 8, m.popv()))
-	case debuginfo.OpAbs: // (x ^ sign) - sign
-		x := m.popv()
-		sign := b.Bin(ir.Sar, 8, x, b.Const(63))
-		m.pushv(b.Bin(ir.Sub, 8, b.Bin(ir.Xor, 8, x, sign), sign))
-	case debuginfo.OpConvert:
-		m.pushv(l.extend(m.popv(), max(op.Arg, -op.Arg), op.Arg < 0))
-	case debuginfo.OpAdd:
-		y, x := m.pop(), m.pop()
-		if x.isConst() {
-			x, y = y, x
-		}
-		if y.isConst() {
-			s := sym{v: x.v, off: x.off + y.off, trust: x.trust}
-			if x.isConst() && s.trust == noTrust {
-				s.trust = y.trust
-			}
-			m.push(s)
-			return
-		}
-		m.push(sym{v: b.Bin(ir.Add, 8, x.v, y.v), off: x.off + y.off})
-	case debuginfo.OpDiv, debuginfo.OpMod, debuginfo.OpUDiv, debuginfo.OpSMod:
-		y, x := m.popv(), m.popv()
-		l.testZero(y, 8)
-		m.pushv(b.Bin(divisions[op.Code], 8, x, y))
-	case debuginfo.OpShl, debuginfo.OpShr, debuginfo.OpShra:
-		y, x := m.popv(), m.popv()
-		m.pushv(m.shift(op.Code, x, y))
-	case debuginfo.OpGt, debuginfo.OpGe, debuginfo.OpUGt, debuginfo.OpUGe:
-		y, x := m.popv(), m.popv()
-		m.pushv(b.Bin(swapped[op.Code], 8, y, x))
-	default:
-		iop, ok := locationOps[op.Code]
-		if !ok {
-			panic(fmt.Sprintf("BUG: sema: location operation %d", op.Code))
-		}
-		y, x := m.popv(), m.popv()
-		m.pushv(b.Bin(iop, 8, x, y))
-	}
-}
-
-// shift: DWARF counts are not modulo; 64 and more shift everything out.
-func (m *locator) shift(code debuginfo.OpCode, x, n ir.Value) ir.Value {
-	b := m.l.b
-	small := b.Bin(ir.ULt, 8, n, b.Const(64))
-	if code == debuginfo.OpShra { // counts above 63 act as 63
-		mask := b.Bin(ir.Sub, 8, small, b.Const(1)) // 0, or all ones
-		return b.Bin(ir.Sar, 8, x, b.Bin(ir.And, 8, b.Bin(ir.Or, 8, n, mask), b.Const(63)))
-	}
-	op := ir.Shl
-	if code == debuginfo.OpShr {
-		op = ir.Shr
-	}
-	return b.Bin(ir.And, 8, b.Bin(op, 8, x, n), b.Un(ir.Neg, 8, small))
 }

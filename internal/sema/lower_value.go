@@ -52,6 +52,8 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.ptrDiff(e)
 	case *within:
 		return vs.within(e)
+	case *choice:
+		return chosenValue(vs, e)
 	case *arrayData:
 		return vs.arrayData(e)
 	case *objectWord:

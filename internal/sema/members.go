@@ -72,6 +72,8 @@ func (mb *members) elementOf(x lang.Expr, a, b expr) expr {
 		if o := mb.synthetic(a, n, x.Span()); o != nil {
 			return mb.target(o)
 		}
+	} else if o := mb.chosenBehind(a, b, x.Span()); o != nil {
+		return o
 	}
 	a, b = mb.rvalue(a), mb.rvalue(b)
 	if !isPointer(a.Type()) || !isInt(b.Type()) {
@@ -120,6 +122,10 @@ func (mb *members) arrayElement(x lang.Expr, a, i expr) expr {
 		if isConst {
 			mb.fail(x.Span(), fmt.Sprintf("index %d is outside the array, which has %d elements and is not in memory here",
 				n, a.Type().Strip().Count), "")
+		}
+		t := a.Type().Strip()
+		if e := mb.chosen(i, 0, t.Count, t.Elem, x.Span(), func(k int64) expr { return element(a, k, x.Span()) }); e != nil && mb.uneval == 0 {
+			return e
 		}
 		const msg = "this array is not in memory here: only a constant index can be used"
 		panic(&bail{d: mb.from.At(x.Span(), msg, ""), unavailable: true, undescribed: true, otherwise: true, why: msg})

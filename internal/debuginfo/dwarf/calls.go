@@ -34,9 +34,11 @@ type call struct {
 	tail bool
 }
 
-// callIndex has all calls by the function that they call: calls, and tail calls.
+// callIndex has all calls by the function that they call: calls, and tail calls. byPointer are calls by a pointer whose value
+// the compiler describes.
 type callIndex struct {
 	calls, tails map[uint64][]call
+	byPointer    []call
 }
 
 // mostIndexed bounds the debug information that is searched for the callers of a function, in bytes.
@@ -187,6 +189,9 @@ func (cs *calls) addCalls(idx *callIndex, u *unit) {
 			to := cs.called(c)
 			switch {
 			case to == 0:
+				if _, ok := c.passedValue(passed{target: true}); ok && !c.tail {
+					idx.byPointer = append(idx.byPointer, c)
+				}
 			case c.tail:
 				idx.tails[to] = append(idx.tails[to], c)
 			default:
@@ -261,7 +266,7 @@ func (cs *calls) waysTo(f *fn) []way {
 	}
 	idx := cs.to(f.d.u)
 	var list []way
-	if again := cs.reach(entry); again.known && !slices.Contains(again.entries, entry) {
+	if cs.enteredOnce(entry) {
 		for start, tails := range cs.tailsTo(idx, entry) {
 			for _, c := range idx.calls[start] {
 				list = append(list, append(way{c}, tails...))
@@ -276,6 +281,24 @@ func (cs *calls) waysTo(f *fn) []way {
 		list = nil
 	}
 	cs.ways[entry] = list
+	return list
+}
+
+// enteredOnce reports whether the function with that entry does not reach itself by tail calls.
+func (cs *calls) enteredOnce(entry uint64) bool {
+	again := cs.reach(entry)
+	return again.known && !slices.Contains(again.entries, entry)
+}
+
+// mostByPointer bounds the calls by pointers: each of them may be one of any function.
+const mostByPointer = 128
+
+// byPointer are the calls by pointers that may be calls of a function. Which function they called shows at the hit.
+func (cs *calls) byPointer(f *fn) []call {
+	list := cs.to(f.d.u).byPointer
+	if len(list) > mostByPointer || !cs.enteredOnce(f.entry()) {
+		return nil
+	}
 	return list
 }
 
@@ -316,22 +339,29 @@ func (cs *calls) tailsTo(idx *callIndex, entry uint64) map[uint64][]call {
 	return found
 }
 
-// passedValue is the expression for what a call passes.
+// passedValue is the expression for what a call passes, or for the function that it calls.
 func (c call) passedValue(want passed) (v val, ok bool) {
+	if want.target {
+		return c.d.expression(atCallTarget, atGNUCallSiteTarget)
+	}
 	for p := range c.d.children() {
 		if t := p.ab.tag; t != tagCallSiteParameter && t != tagGNUCallSiteParameter || !p.passes(want) {
 			continue
 		}
-		names := [2]uint16{atCallValue, atGNUCallSiteValue}
 		if want.size > 0 {
-			names = [2]uint16{atCallDataValue, atGNUCallSiteDataValue}
+			return p.expression(atCallDataValue, atGNUCallSiteDataValue)
 		}
-		for _, n := range names {
-			if v, ok = p.attr(n); ok && v.IsBlock() && len(v.B) > 0 {
-				return v, true
-			}
+		return p.expression(atCallValue, atGNUCallSiteValue)
+	}
+	return val{}, false
+}
+
+// expression is the first of those attributes that is an expression.
+func (d die) expression(names ...uint16) (v val, ok bool) {
+	for _, n := range names {
+		if v, ok = d.attr(n); ok && v.IsBlock() && len(v.B) > 0 {
+			return v, true
 		}
-		return val{}, false
 	}
 	return val{}, false
 }

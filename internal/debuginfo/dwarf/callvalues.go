@@ -36,14 +36,18 @@ const (
 const onlyAtEntry = "optimised out: only its value at the function's entry is known (DW_OP_entry_value)"
 
 // passed says what of a function's entry is wanted: a register, what size bytes are where it points (0: the register
-// itself), or a parameter.
+// itself), or a parameter. as is the type of the register's value. target: the address of the function that is called.
 type passed struct {
-	reg   int
-	size  int64
-	param die
+	reg    int
+	size   int64
+	param  die
+	as     loc.BaseType
+	target bool
 }
 
-func (p passed) key() string { return fmt.Sprintf("%d,%d,%d", p.reg, p.size, p.param.off) }
+func (p passed) key() string {
+	return fmt.Sprintf("%d,%d,%d,%v,%v", p.reg, p.size, p.param.off, p.as, p.target)
+}
 
 // callValues is what calls pass, in the registers at the call: by call, and by what is wanted.
 type callValues struct {
@@ -58,7 +62,7 @@ type callValue struct {
 
 // atEntryOf is what the function was entered with, in the registers of the position. u is the unit of the expression.
 func (lo *locations) atEntryOf(u *unit, e loc.Entered) ([]debuginfo.Op, string) {
-	want := passed{reg: e.Reg, size: e.Size}
+	want := passed{reg: e.Reg, size: e.Size, as: e.As}
 	if e.Param != 0 {
 		var ok bool
 		if want.param, ok = u.dieAt(u.off + e.Param); !ok {
@@ -66,6 +70,9 @@ func (lo *locations) atEntryOf(u *unit, e loc.Entered) ([]debuginfo.Op, string) 
 		}
 	} else if lo.f != nil && lo.depth == 0 && lo.entered() {
 		ops := []debuginfo.Op{{Code: debuginfo.OpReg, Arg: int64(want.reg)}}
+		if want.as.Float {
+			ops[0].Code = debuginfo.OpVector
+		}
 		if want.size > 0 {
 			ops = append(ops, debuginfo.Op{Code: debuginfo.OpDeref, Arg: want.size})
 		}
@@ -138,7 +145,7 @@ func (ss *scopes) passedBy(w way, want passed, depth int) ([]debuginfo.Op, bool)
 		}
 		lo := &locations{position: at, via: via, depth: depth}
 		var why string
-		r.ops, why = lo.env(v.u).Word(v.B, nil)
+		r.ops, why = lo.env(v.u).WordOf(want.as, v.B, nil)
 		r.ok = why == "" && len(r.ops) > 0
 	}
 	ss.values[key] = r
@@ -185,6 +192,8 @@ func replaceRegisters(ops []debuginfo.Op, value func(n int) ([]debuginfo.Op, boo
 				return nil, false
 			}
 			out = loc.Append(out, v)
+		case debuginfo.OpVector: // calls leave none of them alone
+			return nil, false
 		case debuginfo.OpSkip, debuginfo.OpBra:
 			jumps = append(jumps, len(out))
 			out = append(out, op)
@@ -219,6 +228,13 @@ func (lo *locations) searched(rule *frame.Rule, want passed) ([]debuginfo.Op, st
 			s.add(w[0].pc, ops)
 		}
 	}
+	for _, c := range lo.m.byPointer(lo.f) {
+		if ops, ok := lo.fromCaller(rule, way{c}, want); ok {
+			if target, ok := lo.fromCaller(rule, way{c}, passed{target: true}); ok {
+				s.add(c.pc, ifCalled(target, lo.f.entry(), ops))
+			}
+		}
+	}
 	most := mostCallers
 	if lo.depth > 0 {
 		most = innerCallers
@@ -230,6 +246,13 @@ func (lo *locations) searched(rule *frame.Rule, want passed) ([]debuginfo.Op, st
 		return nil, onlyAtEntry + ", and too many calls of the function are known to search them at the hit"
 	}
 	return s.expression(ret), ""
+}
+
+// ifCalled is a value that counts if the function with that entry has been called; target pushes the address of the one that was.
+func ifCalled(target []debuginfo.Op, entry uint64, value []debuginfo.Op) []debuginfo.Op {
+	out := append(slices.Clip(target), debuginfo.Op{Code: debuginfo.OpAddr, Arg: int64(entry)}, debuginfo.Op{Code: debuginfo.OpEq})
+	out = append(out, debuginfo.Op{Code: debuginfo.OpBra, Arg: int64(len(out)) + 2}, debuginfo.Op{Code: debuginfo.OpNone})
+	return loc.Append(out, value)
 }
 
 // callSearch selects a value by the return address.

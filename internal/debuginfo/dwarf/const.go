@@ -141,10 +141,12 @@ const (
 	atCallParameter      = 0x80
 	atCallPC             = 0x81
 	atCallTailCall       = 0x82
+	atCallTarget         = 0x83
 	atCallDataValue      = 0x86
 
 	atGNUCallSiteValue      = 0x2111
 	atGNUCallSiteDataValue  = 0x2112
+	atGNUCallSiteTarget     = 0x2113
 	atGNUTailCall           = 0x2115
 	atGNUAllTailCallSites   = 0x2116
 	atGNUAllCallSites       = 0x2117

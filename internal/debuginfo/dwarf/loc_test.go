@@ -21,6 +21,8 @@ var opNames = map[debuginfo.OpCode]string{
 	debuginfo.OpAnd: "and", debuginfo.OpShra: "shra", debuginfo.OpLt: "lt", debuginfo.OpBra: "bra",
 	debuginfo.OpSkip: "skip", debuginfo.OpConvert: "convert", debuginfo.OpNe: "ne",
 	debuginfo.OpUDiv: "udiv", debuginfo.OpSMod: "smod", debuginfo.OpShr: "shr", debuginfo.OpULt: "ult", debuginfo.OpNone: "none",
+	debuginfo.OpVector: "vector", debuginfo.OpFAdd: "fadd", debuginfo.OpFLt: "flt", debuginfo.OpFToF: "ftof", debuginfo.OpFToS: "ftos",
+	debuginfo.OpSToF: "stof", debuginfo.OpUToF: "utof", debuginfo.OpXor: "xor", debuginfo.OpAbs: "abs",
 }
 
 func pieceText(ps []debuginfo.Piece) string {
@@ -57,7 +59,7 @@ func pieceText(ps []debuginfo.Piece) string {
 }
 
 // typedUnit is a unit whose entries at these offsets are base types: 12 an int,
-// 16 an unsigned int, 20 a long, 24 a double, 28 an __int128.
+// 16 an unsigned int, 20 a long, 24 a double, 28 an __int128, 32 an unsigned long, 36 a float, 40 a long double.
 func typedUnit() *unit {
 	abbrevs := []byte{1, tagBaseType, 0, atByteSize, raw.FormData1, atEncoding, raw.FormData1, 0, 0, 0}
 	info := make([]byte, 64)
@@ -68,6 +70,9 @@ func typedUnit() *unit {
 	put(20, 8, ateSigned)
 	put(24, 8, ateFloat)
 	put(28, 16, ateSigned)
+	put(32, 8, ateUnsigned)
+	put(36, 4, ateFloat)
+	put(40, 16, ateFloat)
 	d := newData(assemble("x", nil, Options{}).info, "x", func(s section) ([]byte, error) {
 		if s == secAbbrev {
 			return abbrevs, nil
@@ -125,7 +130,7 @@ func TestLocationExpressions(t *testing.T) {
 			"missing optimised out: only its value at the function's entry is known (DW_OP_entry_value)/64; reg4/64",
 		},
 		{"only entry values", []byte{0xa3, 1, 0x55, 0x9f, 0x93, 8, 0x93, 8}, false, "!entry"},
-		{"floating beside a register", []byte{0xa5, 17, 24, 0x31, 0x22, 0x9f, 0x93, 8, 0x54, 0x93, 8}, false, "missing its value is computed in floating point/64; reg4/64"},
+		{"floating beside a register", []byte{0xa5, 17, 24, 0x31, 0x22, 0x9f, 0x93, 8, 0x54, 0x93, 8}, false, "missing its location mixes types/64; reg4/64"},
 		{"malformed beside a register", []byte{0x54, 0x93, 8, 0x22, 0x9f, 0x93, 8}, false, "!underflow"},
 		{"parameter ref", []byte{0xfa, 1, 0, 0, 0, 0x9f}, false, "!caller"},
 		{"deref sizes", []byte{0x75, 0, 0x94, 4, 0x06, 0x9f}, false, "val reg5 deref4 deref8"},
@@ -142,7 +147,27 @@ func TestLocationExpressions(t *testing.T) {
 		{"shift of a signed word", []byte{0xa5, 5, 12, 0x32, 0x25, 0x9f}, false, "val reg5 convert-4 const2 swap convert4 swap shr convert-4"},
 		{"shift with the sign of an unsigned word", []byte{0xa5, 5, 16, 0x32, 0x26, 0x9f}, false, "val reg5 convert4 const2 swap convert-4 swap shra convert4"},
 		{"mixed types", []byte{0xa5, 5, 16, 0xa5, 4, 12, 0x22, 0x9f}, false, "!mixes types"},
-		{"floating", []byte{0xa5, 17, 24, 0x9f}, false, "!floating point"},
+		{"floating", []byte{0xa5, 17, 24, 0x9f}, false, "val vector17"},
+		{"floating sum", []byte{0xa5, 17, 24, 0xa5, 18, 36, 0xa8, 24, 0x22, 0x9f}, false, "val vector17 vector18 convert4 ftof8 fadd8"},
+		{"floating comparison", []byte{0xa5, 17, 24, 0xa4, 24, 8, 0, 0, 0, 0, 0, 0, 0, 0x40, 0x2d, 0x9f}, false, "val vector17 const4611686018427387904 flt8"},
+		{"signs of floating", []byte{0xa5, 17, 24, 0x1f, 0xa8, 36, 0x19, 0x9f}, false, "val vector17 const-9223372036854775808 xor ftof4 const-2147483649 and"},
+		{"floating to int", []byte{0xa5, 17, 36, 0xa8, 12, 0x9f}, false, "val vector17 convert4 ftos4 convert-4"},
+		{"int to floating", []byte{0xa5, 5, 16, 0xa8, 24, 0x9f}, false, "val reg5 convert4 stof8"},
+		{"generic to floating", []byte{0x75, 0, 0xa8, 36, 0x9f}, false, "val reg5 stof4"},
+		{"unsigned long to floating", []byte{0xa5, 5, 32, 0xa8, 24, 0x9f}, false, "val reg5 utof8"},
+		{"floating to unsigned long", []byte{0xa5, 17, 24, 0xa8, 32, 0x9f}, false, "!unsigned one"},
+		{"floating in memory", []byte{0x75, 0, 0xa6, 4, 36, 0xa8, 24, 0x9f}, false, "val reg5 deref4 convert4 ftof8"},
+		{"bits of floating", []byte{0xa5, 17, 24, 0xa9, 20, 0x31, 0x22, 0x9f}, false, "val vector17 const1 add"},
+		{"floating as an address", []byte{0xa5, 17, 24, 0x06, 0x9f}, false, "!for an address"},
+		{"floating and bits", []byte{0xa5, 17, 24, 0xa5, 17, 24, 0x1a, 0x9f}, false, "!takes the bits"},
+		{"long double", []byte{0xa5, 17, 40, 0x9f}, false, "!of another size"},
+		{"generic and long", []byte{0xa5, 5, 20, 0x31, 0x22, 0x32, 0x1b, 0x9f}, false, "val reg5 const1 add const2 div"},
+		{"generic and unsigned long", []byte{0xa5, 5, 32, 0x31, 0x22, 0x9f}, false, "val reg5 const1 add"},
+		{"generic and unsigned long divided", []byte{0xa5, 5, 32, 0x32, 0x1b, 0x9f}, false, "!mixes types"},
+		{"remainder of generic and long", []byte{0xa5, 5, 20, 0x32, 0x1d, 0x9f}, false, "!mixes types"},
+		{"absolute of an unsigned long", []byte{0xa5, 5, 32, 0x19, 0x9f}, false, "val reg5"},
+		{"typed over a branch", []byte{0xa5, 5, 12, 0x75, 0, 0x28, 2, 0, 0x23, 9, 0xa5, 4, 12, 0x22, 0x9f}, false, "val reg5 convert-4 reg5 bra6 add+9 convert-4 reg4 convert-4 add convert-4"},
+		{"unequal types behind a branch", []byte{0xa5, 5, 12, 0x75, 0, 0x28, 2, 0, 0xa8, 16, 0x9f}, false, "!unequal effect"},
 		{"int128", []byte{0xa5, 5, 28, 0x9f}, false, "!wider than 64"},
 		{"convert to generic", []byte{0xa5, 5, 12, 0xa8, 0, 0x31, 0x22, 0x9f}, false, "val reg5 convert-4 const1 add"},
 		{"bad type", []byte{0xa5, 5, 60, 0x9f}, false, "!malformed"},

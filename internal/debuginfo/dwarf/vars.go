@@ -283,25 +283,31 @@ func (l *unitLists) locList(v val) []loc.Entry {
 	return r.Version4(v.N)
 }
 
-// BaseType is the integer type at an offset of the unit, for typed operations of
-// location expressions.
-func (u *unit) BaseType(off uint64) (size int64, signed bool, why string) {
+// BaseType is the type at an offset of the unit, for typed operations of location expressions.
+func (u *unit) BaseType(off uint64) (t loc.BaseType, why string) {
 	d, ok := u.dieAt(u.off + off)
 	if !ok || d.ab.tag != tagBaseType {
-		return 0, false, "its location is malformed (type)"
+		return t, "its location is malformed (type)"
 	}
 	n, _ := d.num(atByteSize)
 	enc, _ := d.num(atEncoding)
 	switch enc {
 	case ateSigned, ateSignedChar:
-		signed = true
+		t.Signed = true
 	case ateUnsigned, ateUnsignedChar, ateBoolean, ateUTF, ateAddress:
+	case ateFloat:
+		if t.Float = true; n == 4 || n == 8 {
+			t.Size = int64(n)
+			return t, ""
+		}
+		return t, "its value is computed in floating point of another size than float's and double's"
 	default:
-		return 0, false, "its value is computed in floating point"
+		return t, "its value is computed in a type that is not known here"
 	}
 	switch n {
 	case 1, 2, 4, 8:
-		return int64(n), signed, ""
+		t.Size = int64(n)
+		return t, ""
 	}
-	return 0, false, "its value is computed in an integer wider than 64 bits"
+	return t, "its value is computed in an integer wider than 64 bits"
 }

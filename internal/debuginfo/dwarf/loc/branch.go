@@ -1,22 +1,18 @@
 package loc
 
 import (
+	"slices"
+
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
 // branch notes a jump; its target is resolved when the whole is translated.
 func (x *xlate) branch(code debuginfo.OpCode, rel int64) {
 	if code == debuginfo.OpBra {
-		if !x.need(1) {
+		if !x.needInteger() {
 			return
 		}
 		x.types = x.types[:len(x.types)-1]
-	}
-	for _, t := range x.types {
-		if t != generic {
-			x.fail("its location branches over typed values")
-			return
-		}
 	}
 	target := int64(x.c.Off) + rel
 	if rel < 0 || target > int64(len(x.c.B)) {
@@ -24,20 +20,20 @@ func (x *xlate) branch(code debuginfo.OpCode, rel int64) {
 		return
 	}
 	x.emit(code, 0)
-	x.marks = append(x.marks, mark{len(x.ops) - 1, int(target), len(x.types)})
+	x.marks = append(x.marks, mark{len(x.ops) - 1, int(target), slices.Clone(x.types)})
 	x.dead = code == debuginfo.OpSkip
 }
 
-// land adopts the stack depth of a branch that arrives here.
+// land adopts the stack of a branch that arrives here.
 func (x *xlate) land() {
 	for _, k := range x.marks {
 		if k.target != x.c.Off {
 			continue
 		}
 		if x.dead {
-			x.types, x.dead = make([]baseType, k.depth), false
+			x.types, x.dead = slices.Clone(k.types), false
 		}
-		if len(x.types) != k.depth {
+		if !slices.Equal(x.types, k.types) {
 			x.fail("its location has branches of unequal effect")
 		}
 	}

@@ -3,6 +3,7 @@ package loc
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/raw"
@@ -12,9 +13,9 @@ import (
 type Unit interface {
 	// Address is an entry of .debug_addr.
 	Address(i uint64) (addr uint64, ok bool)
-	// BaseType returns the integer type to which a typed operation refers by its offset. why describes
-	// another type.
-	BaseType(off uint64) (size int64, signed bool, why string)
+	// BaseType returns the type to which a typed operation refers by its offset. why describes one of another
+	// kind.
+	BaseType(off uint64) (t BaseType, why string)
 }
 
 // Env is what a location expression may refer to at one pc.
@@ -35,11 +36,12 @@ type Env struct {
 }
 
 // Entered is what a function was entered with: register Reg, the Size bytes where it points unless that is 0, or the
-// parameter whose entry is at the offset Param of the unit unless that is 0.
+// parameter whose entry is at the offset Param of the unit unless that is 0. As is the type of the register's value.
 type Entered struct {
 	Reg   int
 	Size  int64
 	Param uint64
+	As    BaseType
 }
 
 // place kinds of the fragment under construction.
@@ -57,7 +59,7 @@ type xlate struct {
 	env    *Env
 	c      raw.Cursor
 	ops    []debuginfo.Op
-	types  []baseType
+	types  []BaseType
 	kind   int
 	reg    int
 	bytes  []byte
@@ -72,16 +74,9 @@ type xlate struct {
 }
 
 type mark struct {
-	op, target, depth int
+	op, target int
+	types      []BaseType // the stack there
 }
-
-// baseType is the type of a stack entry; size 0 is DWARF's generic type.
-type baseType struct {
-	size   int64
-	signed bool
-}
-
-var generic = baseType{}
 
 // Translate decodes expr. why is the reason, in words, why the value is unavailable; there is one piece then if it is a pointer to a
 // known object.
@@ -120,11 +115,20 @@ func allMissing(pieces []debuginfo.Piece) (why string) {
 	return why
 }
 
-// Word translates an expression that leaves one word, on top of those given.
+// Word translates an expression that leaves one word, an integer, on top of those given.
 func (e *Env) Word(expr []byte, start []debuginfo.Op) ([]debuginfo.Op, string) {
+	return e.WordOf(generic, expr, start)
+}
+
+// WordOf is Word for a word of a type. Integers of all types are words of another one.
+func (e *Env) WordOf(t BaseType, expr []byte, start []debuginfo.Op) ([]debuginfo.Op, string) {
 	x := e.run(expr, start)
-	if x.why == "" && (x.kind != kindMemory && x.kind != kindValue || len(x.pieces) > 0 || len(x.types) == 0) {
+	switch {
+	case x.why != "":
+	case x.kind != kindMemory && x.kind != kindValue || len(x.pieces) > 0 || len(x.types) == 0:
 		x.fail("its expression yields no value")
+	case x.top().Float != t.Float || t.Float && *x.top() != t:
+		x.fail("its expression yields a value of another type")
 	}
 	return x.ops, x.why
 }
@@ -249,7 +253,7 @@ func (x *xlate) operands(args string) (a operands) {
 	return a
 }
 
-func (x *xlate) push(t baseType, ops ...debuginfo.Op) {
+func (x *xlate) push(t BaseType, ops ...debuginfo.Op) {
 	x.ops = append(x.ops, ops...)
 	x.types = append(x.types, t)
 }
@@ -267,7 +271,7 @@ func (x *xlate) emit(code debuginfo.OpCode, arg int64) {
 	x.ops = append(x.ops, debuginfo.Op{Code: code, Arg: arg})
 }
 
-func (x *xlate) top() *baseType { return &x.types[len(x.types)-1] }
+func (x *xlate) top() *BaseType { return &x.types[len(x.types)-1] }
 
 func (x *xlate) pick(depth int) {
 	if x.need(depth + 1) {
@@ -298,7 +302,7 @@ func (x *xlate) permute(n int, code debuginfo.OpCode) {
 }
 
 func (x *xlate) deref(size int64) {
-	if !x.need(1) {
+	if !x.needInteger() {
 		return
 	}
 	switch size {
@@ -311,7 +315,7 @@ func (x *xlate) deref(size int64) {
 }
 
 func (x *xlate) addConst(n int64) {
-	if x.need(1) {
+	if x.needInteger() {
 		x.emit(debuginfo.OpAddConst, n)
 		x.extend(*x.top())
 	}
@@ -362,3 +366,9 @@ func (x *xlate) piece(n, unit, offset uint64) {
 
 // columns: registers of address expressions and frame tables have numbers below.
 var columns = int(host.Processor.FrameColumns)
+
+// isVector: a register whose low bytes are a number in floating point.
+func isVector(reg uint64) bool {
+	_, ok := host.Processor.Vector(arch.Reg(min(reg, 1<<15)))
+	return ok
+}

@@ -76,32 +76,55 @@ func (x *xlate) implicit(b []byte) {
 
 // entryValue is the value that a register had, or what was where it pointed, when the function was entered.
 func (x *xlate) entryValue(b []byte) {
-	e := Entered{Reg: -1}
+	e, ok := x.enteredOf(b)
+	switch {
+	case ok && x.env.Entered != nil:
+		x.entered(e)
+	case ok && x.env.AtEntry && e.Size == 0 && !e.As.Float:
+		x.push(e.As, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(e.Reg)})
+		x.extend(e.As)
+	default:
+		x.lose("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
+	}
+}
+
+// enteredOf reads the expression of an entry value; ok is false for others than those that GDB knows.
+func (x *xlate) enteredOf(b []byte) (e Entered, ok bool) {
 	c := raw.Cursor{B: b}
+	ok = true
 	switch code := c.U8(); {
 	case code >= 0x50 && code <= 0x6f:
 		e.Reg = int(code) - 0x50
 	case code == 0x90:
 		e.Reg = int(min(c.ULEB(), 1<<10))
+	case code == 0xa5 || code == 0xf5: // regval_type
+		e.Reg = int(min(c.ULEB(), 1<<10))
+		off := c.ULEB()
+		if c.Bad || x.env.Unit == nil {
+			return e, false
+		}
+		var why string
+		e.As, why = x.env.Unit.BaseType(off)
+		ok = why == ""
 	case code >= 0x70 && code <= 0x8f:
-		if c.SLEB() == 0 {
-			e.Reg = int(code) - 0x70
-		}
-		if e.Size = 8; c.U8() == 0x94 {
+		e.Reg, ok = int(code)-0x70, c.SLEB() == 0
+		switch c.U8() {
+		case 0x06:
+			e.Size = 8
+		case 0x94:
 			e.Size = int64(c.U8())
-		} else if c.B[c.Off-1] != 0x06 {
-			e.Reg = -1
+			ok = ok && (e.Size == 1 || e.Size == 2 || e.Size == 4 || e.Size == 8)
+		default:
+			ok = false
 		}
-	}
-	known := !c.Bad && c.Done() && e.Reg >= 0 && e.Reg < columns && (e.Size == 0 || e.Size == 1 || e.Size == 2 || e.Size == 4 || e.Size == 8)
-	switch {
-	case known && x.env.Entered != nil:
-		x.entered(e)
-	case known && x.env.AtEntry && e.Size == 0:
-		x.push(generic, debuginfo.Op{Code: debuginfo.OpReg, Arg: int64(e.Reg)})
 	default:
-		x.lose("optimised out: only its value at the function's entry is known (DW_OP_entry_value)")
+		ok = false
 	}
+	known := e.Reg < columns
+	if e.As.Float {
+		known = isVector(uint64(e.Reg))
+	}
+	return e, ok && known && !c.Bad && c.Done()
 }
 
 func (x *xlate) entered(e Entered) {
@@ -111,7 +134,8 @@ func (x *xlate) entered(e Entered) {
 		return
 	}
 	x.ops = Append(x.ops, ops)
-	x.types = append(x.types, generic)
+	x.types = append(x.types, e.As)
+	x.extend(e.As)
 }
 
 // implicitPointer is a pointer that the program does not have.
