@@ -55,6 +55,9 @@ func (b *Buffer) Name() string { return b.name }
 // Memory returns the buffer itself, valid until Close. Programs write to it at any time: use atomic loads.
 func (b *Buffer) Memory() []byte { return b.mem }
 
+// FD is a descriptor by which others can map the buffer, valid until Close.
+func (b *Buffer) FD() int { return b.m.FD() }
+
 // Close unmaps the memory. Attached programs continue to write to their mapping.
 func (b *Buffer) Close() error {
 	if b.mem == nil {

@@ -106,23 +106,12 @@ func (s *Stopped) memfd(name string, more ...Call) (fd int, f *os.File, results 
 	return int(r), f, results[1:], nil
 }
 
-// takeMemfd copies descriptor fd of a thread (pidfd_getfd, Linux 5.6) and checks
+// takeMemfd copies descriptor fd of a thread and checks
 // that it is a memfd to which nothing has been done yet.
 func takeMemfd(pid, tid, fd int) (*os.File, error) {
-	const pidfdThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9: the thread's own table
-	pfd, err := unix.PidfdOpen(tid, pidfdThread)
-	if errors.Is(err, unix.EINVAL) {
-		// The table of the first thread, nearly always the same one. If it is not,
-		// the descriptor is missing there or is not a new memfd.
-		pfd, err = unix.PidfdOpen(pid, 0)
-	}
+	n, err := copyDescriptor(pid, tid, fd)
 	if err != nil {
-		return nil, fmt.Errorf("pidfd_open: %w", err)
-	}
-	defer unix.Close(pfd)
-	n, err := unix.PidfdGetfd(pfd, fd, 0)
-	if err != nil {
-		return nil, fmt.Errorf("pidfd_getfd: %w", err)
+		return nil, err
 	}
 	f := os.NewFile(uintptr(n), "memfd")
 	if err := newMemfd(n); err != nil {
@@ -184,4 +173,24 @@ func (m *Memory) MapsFile(base uint64, g ring.Geometry, f *os.File) error {
 		}
 	}
 	return nil
+}
+
+// copyDescriptor copies descriptor fd of a thread (pidfd_getfd, Linux 5.6).
+func copyDescriptor(pid, tid, fd int) (int, error) {
+	const pidfdThread = unix.O_EXCL // PIDFD_THREAD, Linux 6.9: the thread's own table
+	pfd, err := unix.PidfdOpen(tid, pidfdThread)
+	if errors.Is(err, unix.EINVAL) {
+		// The table of the first thread, nearly always the same one. If it is not,
+		// the descriptor is missing there or is not what the caller looks for.
+		pfd, err = unix.PidfdOpen(pid, 0)
+	}
+	if err != nil {
+		return 0, fmt.Errorf("pidfd_open: %w", err)
+	}
+	defer unix.Close(pfd)
+	n, err := unix.PidfdGetfd(pfd, fd, 0)
+	if err != nil {
+		return 0, fmt.Errorf("pidfd_getfd: %w", err)
+	}
+	return n, nil
 }

@@ -76,6 +76,7 @@ func (p *signals) redirect(t *task, si *sys.Siginfo) {
 		if sys.GetRegs(t.TID, &regs) != nil {
 			return
 		}
+		p.driver.noteFSIn(t, &regs)
 		if p.readClock(t.TID, sig, si.Code, &regs) {
 			to = redirectedAtSite
 		} else if pc, ok := p.cfg.OnFault(t.TID, int(sig), regs.PC()); ok {

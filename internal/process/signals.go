@@ -106,6 +106,7 @@ func (p *signals) faultSignal(t *task, sig unix.Signal, si *sys.Siginfo) {
 	}
 	var regs Regs
 	if si.Code > sys.SIUser && !t.Copy && p.cfg.OnFault != nil && sys.GetRegs(t.TID, &regs) == nil {
+		p.driver.noteFSIn(t, &regs)
 		ok := p.leaveSequence(t, sig, si.Code, &regs) || p.readClock(t.TID, sig, si.Code, &regs)
 		pc := regs.PC()
 		if !ok {
