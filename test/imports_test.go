@@ -77,7 +77,7 @@ var packages = []struct{ path, imports string }{
 	{"maps", ""},
 	{"ir/eval", "ir"},
 	{"ir/irgen", "arch/amd64 ir ir/eval ir/x86"},
-	{"sema", "arch/amd64 ctype debuginfo event ir lang ring"},
+	{"sema", "arch/amd64 ctype debuginfo event ir lang maps ring"},
 	{"tracepoint", "lang probe sema"},
 	{"gdb/agentexpr", "arch/amd64 ir ring"},
 	{"gdb/agentexpr/axgen", "arch/amd64 gdb/agentexpr ir ir/eval ir/irgen ir/x86 ring"},

@@ -42,8 +42,10 @@ func (a *Kernel) Arm() (err error) {
 	if len(a.Tracepoints) == 0 {
 		return nil
 	}
-	if a.Engine, err = a.Open(); err != nil {
-		return err
+	if a.Engine == nil {
+		if a.Engine, err = a.Open(); err != nil {
+			return err
+		}
 	}
 	var bad refusals
 	named := len(a.Tracepoints) > 1

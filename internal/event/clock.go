@@ -153,6 +153,9 @@ func (r *clockReader) undisturbed(span uint64) bool {
 // Monotonic reads the machine's CLOCK_MONOTONIC, nanoseconds.
 func Monotonic() int64 { return procdir.Monotonic() }
 
+// Now returns the counter and CLOCK_MONOTONIC at one moment.
+func (c *Clock) Now() (tsc uint64, ns int64, err error) { return c.sample() }
+
 // Refresh takes a further sample. Calls within a millisecond of the last do nothing.
 func (c *Clock) Refresh() error {
 	c.mu.Lock()

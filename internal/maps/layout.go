@@ -67,6 +67,13 @@ import "math/bits"
 // the end of the change finds its own key claimed: its update is counted at Full. jalon only reads such a table, and looks at the tag
 // again behind the words of a slot.
 //
+// A table that code in a process uses too (Shape.Pin) has more to consider: the code may be stopped for any time between finding a slot and
+// writing there, and programs of the kernel run on its thread meanwhile. So a slot whose key has Pinned is not taken by 9, as long as its thread
+// lives: jalon takes the bit from hidden keys of threads that have ended. Code in the process, which does not claim the slot of its own key, takes
+// hidden slots without the bit for new keys as 9 does. What it does to an element is right wherever a program of the same thread interrupts it: a
+// number is set (one store) before it is shown (one instruction), deleting hides it and leaves the number, and an addition is one instruction. A map that
+// is added to and deleted from has no such order, and is not shared.
+//
 // To show or hide a key, its writer changes bit 0 of the tag by one plain instruction: all other bits of the tag are
 // constant since 8, so two threads that do this at the same time leave one of the two results. Words of a value are
 // loaded and stored whole, each by itself: a value of several words belongs to one writer at a time.
@@ -129,7 +136,12 @@ type Shape struct {
 	Sets   int  // of cells; 0: the values are in the slots
 	// Reuse: programs of the kernel give the slots of deleted keys to others.
 	Reuse bool
+	// Pin is 1 + the word of a key that has Pinned; 0: no key has it. Then the table is one that both engines use.
+	Pin int
 }
+
+// Pinned is a bit of a key's word that has the thread: it is one of the traced process. See the protocol.
+const Pinned = 1 << 32
 
 // KeyWords is the number of words of a key.
 func (s Shape) KeyWords() int {

@@ -166,6 +166,7 @@ const (
 	ControlVariables = 1024
 	MaxVariables     = (PageSize - ControlVariables) / 8
 	MostVariable     = 0 // of a session without GDB: the hits that have left a record or wanted to (sema.Input.Most)
+	ClockVariable    = 1 // of such a session: what hits add to the time that they compute (sema.Moment.Corrected)
 
 	RingReserved = 0
 	RingThread   = 8

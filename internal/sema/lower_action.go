@@ -32,7 +32,7 @@ func (vs *values) find(op ir.Op, m *Map, key []keyExpr) found {
 	ops := make([]ir.Value, len(key))
 	counted := make([][]ir.Value, len(key))
 	for i, k := range key {
-		if ops[i] = vs.keyOperand(k); k.count != nil {
+		if ops[i] = vs.keyOperand(m, k); k.count != nil {
 			counted[i] = vs.countedText(ops[i], vs.wide(k.count), k.Bytes)
 		}
 	}
@@ -69,8 +69,12 @@ func (vs *values) find(op ir.Op, m *Map, key []keyExpr) found {
 	return found{table, vs.b.Def(ir.I64, ir.Instr{Op: op, Aux: table, A: word[0], B: word[1]})}
 }
 
-func (vs *values) keyOperand(k keyExpr) ir.Value {
+func (vs *values) keyOperand(m *Map, k keyExpr) ir.Value {
 	switch {
+	case k.Kind == KeyThread && m.Both && vs.in.Kernel == nil:
+		return threadNumber(vs)
+	case k.Kind == KeyThread && m.Both:
+		return pinned(vs, m.Process)
 	case k.Kind == KeySite:
 		return vs.env(ir.EnvSite)
 	case (k.Kind == KeyThread || k.Kind == KeyComm) && vs.in.Kernel == nil:

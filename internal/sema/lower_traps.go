@@ -19,12 +19,13 @@ const (
 	trapNotAllocated
 	trapNotAssociated
 	trapOtherFrame
+	trapNoThread // jalon does not know the thread
 	numTraps
 )
 
 var (
-	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry, event.OptimisedOut, event.NotAllocated, event.NotAssociated, event.OtherFrame}
-	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry", "optimised out", "not allocated", "not associated", "another caller"}
+	trapStatus = [numTraps]event.Status{event.Unreadable, event.DivideByZero, event.BadBounds, event.BadIndex, event.NoEntry, event.FailedAtEntry, event.OptimisedOut, event.NotAllocated, event.NotAssociated, event.OtherFrame, event.OptimisedOut}
+	trapNotes  = [numTraps]string{"unreadable", "division by zero", "bad count", "bad index", "no entry", "failed at the entry", "optimised out", "not allocated", "not associated", "another caller", "unknown thread"}
 )
 
 // traps are the blocks that the faults of one field (or the condition) lead to,

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // $elapsed and @entry(x) at a return need the entry of the same call. A program at the function's first instruction
@@ -255,19 +256,28 @@ func (vs *values) elapsed(e *elapsedExpr) ir.Value {
 
 // scaled is a number of ticks in nanoseconds: a fixed-point product, by halves, without overflow and exact to 2^-28.
 func (em *emitter) scaled(ticks ir.Value, rate float64) ir.Value {
-	const fraction = 28
 	b := em.b
-	factor := b.Const(int64(math.Round(rate * (1 << fraction))))
+	factor := b.Const(int64(scale(rate)))
 	high := b.Bin(ir.Mul, 8, b.Bin(ir.Shr, 8, ticks, b.Const(32)), factor)
 	low := b.Bin(ir.Mul, 8, b.Un(ir.ZExt, 4, ticks), factor)
-	return b.Bin(ir.Add, 8, b.Bin(ir.Shl, 8, high, b.Const(32-fraction)), b.Bin(ir.Shr, 8, low, b.Const(fraction)))
+	return b.Bin(ir.Add, 8, b.Bin(ir.Shl, 8, high, b.Const(32-scaleBits)), b.Bin(ir.Shr, 8, low, b.Const(scaleBits)))
 }
+
+// scaleBits are those of a rate's fraction.
+const scaleBits = 28
+
+// scale is a rate as a fixed-point number.
+func scale(rate float64) uint64 { return uint64(int64(math.Round(rate * (1 << scaleBits)))) }
 
 // nsecs emits @nsecs().
 func (vs *values) nsecs() ir.Value {
 	at := vs.in.Moment
 	passed := vs.b.Bin(ir.Sub, 8, vs.ticks(), vs.b.Const(int64(at.Ticks)))
-	return vs.b.Bin(ir.Add, 8, vs.scaled(passed, at.Rate), vs.b.Const(int64(at.NS)))
+	now := vs.b.Bin(ir.Add, 8, vs.scaled(passed, at.Rate), vs.b.Const(int64(at.NS)))
+	if at.Corrected {
+		now = vs.b.Bin(ir.Add, 8, now, vs.b.Def(ir.I64, ir.Instr{Op: ir.GetVar, A: ir.None, B: ir.None, Imm: ring.ClockVariable, Fault: ir.NoBlock}))
+	}
+	return now
 }
 
 // keptValue emits @entry(x).

@@ -80,6 +80,14 @@ type Input struct {
 type Moment struct {
 	Ticks, NS uint64
 	Rate      float64 // ns for each tick
+	// Corrected: programs add ring.ClockVariable to the time that they compute, so that it can be compared with that of the kernel's programs.
+	Corrected bool
+}
+
+// At is what programs compute for a value of the counter, without the correction.
+func (m *Moment) At(ticks uint64) uint64 {
+	n, factor := ticks-m.Ticks, scale(m.Rate)
+	return m.NS + (n>>32*factor)<<(32-scaleBits) + uint64(uint32(n))*factor>>scaleBits
 }
 
 // Exit describes a return or a tail call in a process.

@@ -26,7 +26,10 @@ func (s *Session) begin(ctx context.Context) {
 	if s.endedEarly(held) { // the state of the program does not matter
 		return
 	}
-	err := s.kern.Arm()
+	err := s.share()
+	if err == nil {
+		err = s.kern.Arm()
+	}
 	pending := 0
 	if err == nil {
 		pending, err = s.mine.Arm()

@@ -2,8 +2,10 @@ package session
 
 import (
 	"errors"
+	"fmt"
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/drain"
 	"github.com/jalon-trace/jalon/internal/engine"
@@ -15,6 +17,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -55,6 +58,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnRings: func(mem *ring.Shared) {
 			pid := s.mine.Process.Pid()
 			s.mine.Source = s.records.Add(mem, false, event.Decoder{Threads: s.records.Threads, Pid: pid, Comm: drain.Comm(pid, pid)})
+			s.correct(mem)
 			s.mine.Source.Learn = func() { _ = eng.LearnThreads() } // an error: the process has ended
 			s.coarse = eng.Coarse()
 			s.records.Drain.SetClock(s.mine.Source, s.opt.Clock, s.coarse)
@@ -79,6 +83,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnSignal: func(tid int, _ bool) bool { return calls.MayClear() && s.post.event(evSignal, tid) },
 		OnThread: func(e process.ThreadEvent) {
 			inproc.Note(s.records.Threads, e)
+			calls.Thread(e)
 			if e.Exits && e.Leader { // s has no process before Attach returns
 				calls.Exits()
 			}
@@ -182,3 +187,35 @@ func (o *Options) laterSites() int {
 	}
 	return 0
 }
+
+// shareAll makes the tables of maps in the kernel engine, and has the in-process engine map them.
+func (s *Session) shareAll(list []*sema.Map) (err error) {
+	if s.subject.p == nil || !host.Processor.CanDecode {
+		return errors.New("no process is traced")
+	}
+	k := s.kern.Engine.(*openedKernel) // made by s.kern.Open
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, k.Uncommon())
+		}
+	}()
+	var tables []inproc.Common
+	for _, m := range list {
+		m.Process = s.subject.p.Pid()
+		d := m.IR()
+		t, err := k.Common(&d, m.Pin())
+		if err != nil {
+			return fmt.Errorf("the map %s: %w", m.Name, err)
+		}
+		tables = append(tables, inproc.Common{Shape: t.Shape, Name: t.Name, FD: t.FD, Size: t.Size, Memory: t.Memory})
+	}
+	if err := s.mine.Engine.(*inproc.Engine).Adopt(tables); err != nil {
+		return err
+	}
+	s.corrected = true
+	s.moment().Corrected = true
+	return nil
+}
+
+// endSharing is called before the kernel engine is closed, whose memory the in-process engine has.
+func (s *Session) endSharing() { s.mine.Engine.(*inproc.Engine).Disown() }

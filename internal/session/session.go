@@ -52,6 +52,9 @@ type Options struct {
 	// OnArmed is called when the first arming is over, with the error that ends the session if there is
 	// one, and again at the end of Run, with ErrEnded; nil is allowed.
 	OnArmed func(error)
+	// Unshared is called with the reason if the process cannot have the kernel's memory of maps that sites of both engines use (sema.Map.Both). It
+	// changes the tracepoints so that none is left. Its error ends the session. Nil: that is an error.
+	Unshared func(error) error
 	// OnIterated is called when the programs of iterators have run for all objects. It may be nil.
 	OnIterated func()
 	// OnTyped is called on the tracer's goroutine when the program receives a signal from its terminal; nil
@@ -108,6 +111,7 @@ type Session struct {
 	// pausesToArmed is how many of them were before the first sites were armed.
 	pausesToArmed int
 	armed         time.Duration
+	corrected     bool // sites in the process compute the time with ring.ClockVariable
 	started       time.Time
 	endAsked      bool      // the user has ended the session or its time is over
 	endsAt        time.Time // Options.Duration after the arming; zero: never
@@ -299,6 +303,7 @@ func (s *Session) poll() {
 	if s.state.phase != running {
 		return
 	}
+	s.correct(s.mine.Engine.Rings())
 	enough, err := s.records.Poll()
 	if err == nil {
 		err = s.mine.Unblock()
@@ -387,6 +392,7 @@ func (s *Session) endIsLate() func() bool {
 
 // Close releases the resources of the session.
 func (s *Session) Close() {
+	s.endSharing()
 	s.kern.Close()
 	s.subject.close()
 	s.mine.Engine.CloseModules()

@@ -88,11 +88,11 @@ func (c *Config) checkMaps(p *ir.Program) error {
 		if n >= len(c.Maps) { // not used: see supports
 			break
 		}
-		got, want := c.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single}
+		got, want := c.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: c.Maps[n].Pin}
 		if want.Slots = got.Slots; m.Cells {
 			want.Sets = max(got.Sets, int(c.Layout.CPUMask)+1)
 		}
-		if got != want || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
+		if got != want || uint(got.Pin) > uint(got.KeyWords()) || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
 			return fmt.Errorf("the table of map %d has the form %+v, not %+v", n, got, want)
 		}
 	}

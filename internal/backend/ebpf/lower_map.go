@@ -253,12 +253,21 @@ func (l *look) take(other label) {
 	})
 }
 
-// reuse takes a slot of the window of a key that is deleted. r0 and r4 are behind the window.
+// reuse takes a slot of the window of a key that is deleted, and not pinned. r0 and r4 are behind the window.
 func (l *look) reuse() {
 	if !l.tab.Reuse {
 		return
 	}
-	stride := int32(l.tab.Stride())
+	stride, taken := int32(l.tab.Stride()), l.claimed
+	if l.tab.Pin > 0 {
+		l.emit(asm.StoreMem(asm.R10, l.area(areaWord), asm.R1, asm.DWord))
+		taken = l.newLabel()
+		l.rare(func() {
+			l.bind(taken)
+			l.emit(asm.LoadMem(asm.R1, asm.R10, l.area(areaWord), asm.DWord))
+			l.jump(l.claimed)
+		})
+	}
 	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
 	for range maps.Window {
 		next := l.newLabel()
@@ -268,10 +277,15 @@ func (l *look) reuse() {
 		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
 		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
 		l.jumpIfImm(asm.JSet, 8, asm.R0, maps.StateMask, next)
+		if l.tab.Pin > 0 { // while the tag is the same, the key is
+			l.emit(asm.LoadMem(asm.R1, asm.R5, maps.Key+8*int16(l.tab.Pin-1), asm.DWord))
+			l.emit(asm.RSh.Imm(asm.R1, 32))
+			l.jumpIfImm(asm.JNE, 8, asm.R1, 0, next)
+		}
 		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
 		l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
 		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
-		l.jumpIf(asm.JEq, 8, asm.R0, asm.R3, l.claimed) // no other thread has this tag
+		l.jumpIf(asm.JEq, 8, asm.R0, asm.R3, taken) // no other thread has this tag
 		l.bind(next)
 		l.mov(asm.R0, asm.R5)
 	}

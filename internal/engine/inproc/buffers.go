@@ -25,6 +25,7 @@ type buffers struct {
 	libcRseq   int64
 	prefault   *prefault
 	tables     tableSet
+	common     map[string]*commonTable // by the names of maps
 	tablesLock sync.Mutex
 }
 
@@ -129,11 +130,12 @@ func (b *buffers) addresses() []uint64 {
 
 // release lists the memory in the process, to be unmapped. Its contents can still be read.
 func (b *buffers) release() []process.Range {
+	list := b.commonRanges()
 	if b.mem == nil {
-		return nil
+		return list
 	}
 	b.prefault.stop()
-	return []process.Range{{Addr: b.base, Size: b.g.MemSize()}}
+	return append(list, process.Range{Addr: b.base, Size: b.g.MemSize()})
 }
 
 // noWaits ends the waits of hits for room, and allows no more.

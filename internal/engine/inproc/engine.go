@@ -116,7 +116,7 @@ func New(opt Options) *Engine {
 	e.altered = &altered{target: t, patches: e.patches}
 	e.crashes = &crashes{remover: &remover{t, e.patches, e.tables, e.guard, e.handlers, e.codeSpace, e.buffers, e.walks, e.altered}}
 	e.reclaimer = &reclaimer{target: t, tables: e.tables, patches: e.patches, entries: e.entries, buffers: e.buffers}
-	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes, e.altered}
+	e.calls = &Callbacks{t, e.tables, e.patches, e.guard, e.handlers, e.buffers, e.uprobes, e.crashes, e.altered, &numbers{buffers: e.buffers}}
 	return e
 }
 
@@ -216,7 +216,7 @@ func (e *Engine) Stop() error {
 		return nil
 	}
 	e.ended = true
-	if e.patches.empty() && e.buffers.mem == nil && e.walks.area == 0 {
+	if e.patches.empty() && e.buffers.mem == nil && e.walks.area == 0 && len(e.buffers.common) == 0 {
 		return nil
 	}
 	err := e.crashes.takeBack()

@@ -48,7 +48,7 @@ func (b *buffers) expect(plans []*placed) {
 	for _, p := range plans {
 		for _, x := range p.sites {
 			for n := range x.IR.Maps {
-				if name := nameOf(x.Program, n); b.tables.of[name].Slots == 0 {
+				if name := nameOf(x.Program, n); b.tables.of[name].Slots == 0 && b.common[name.shared] == nil {
 					seen[name] = true
 				}
 			}
@@ -64,6 +64,10 @@ func (b *buffers) mapsOf(x *engine.Program) ([]maps.Table, error) {
 	var list []maps.Table
 	for n := range x.IR.Maps {
 		name := nameOf(x, n)
+		if c := b.common[name.shared]; c != nil {
+			list = append(list, maps.Table{Shape: c.Shape, Addr: c.addr})
+			continue
+		}
 		t, has := b.tables.of[name]
 		if !has {
 			var err error

@@ -18,11 +18,12 @@ type Callbacks struct {
 	uprobes  *uprober
 	crashes  *crashes
 	altered  *altered
+	numbers  *numbers
 }
 
 // Fault is the process's callback OnFault: it returns where the thread continues after a failed load of a
 // hit program, or a store to a full stack.
-func (c *Callbacks) Fault(_ int, _ int, pc uint64) (uint64, bool) {
+func (c *Callbacks) Fault(tid int, _ int, pc uint64) (uint64, bool) {
 	tab := c.tables.get()
 	if x, ok := tab.edge[pc]; ok {
 		if mem := c.buffers.mem; mem != nil {
@@ -31,6 +32,9 @@ func (c *Callbacks) Fault(_ int, _ int, pc uint64) (uint64, bool) {
 		return x.to, true
 	}
 	to, ok := tab.fault[pc]
+	if ok {
+		c.numbers.missed(tid)
+	}
 	return to, ok
 }
 

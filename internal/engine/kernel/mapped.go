@@ -43,9 +43,14 @@ func (e *loader) tableOf(m *ir.Map) (*table, error) {
 			return t, nil
 		}
 	}
+	return e.newTable(m, 0)
+}
+
+// newTable makes a table; pin as in maps.Shape.
+func (e *loader) newTable(m *ir.Map, pin int) (*table, error) {
 	t := &table{name: m.Name, code: ebpf.Table{
 		Name:  fmt.Sprintf("%s_map%d", bufferName, len(e.tables)),
-		Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single},
+		Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: pin},
 	}}
 	if m.Cells {
 		t.code.Sets = int(e.mem.flat.Layout(0).CPUMask) + 1
@@ -64,6 +69,37 @@ func (e *loader) tableOf(m *ir.Map) (*table, error) {
 		}
 		t.code.Slots /= 2
 	}
+}
+
+// Common is a table of both engines: the process maps the memory behind FD.
+type Common struct {
+	maps.Shape
+	Name   string
+	FD     int
+	Size   uint64
+	Memory []byte
+}
+
+// Common makes the table of a map that programs in a process use too, before the first Load. It has no cells; pin is as in maps.Shape.
+func (e *Engine) Common(m *ir.Map, pin int) (Common, error) {
+	if err := e.Permitted(); err != nil {
+		return Common{}, err
+	}
+	t, err := e.loader.newTable(m, pin)
+	if err != nil {
+		return Common{}, err
+	}
+	mem := t.buffer.Memory()
+	return Common{Shape: t.code.Shape, Name: m.Name, FD: t.buffer.FD(), Size: uint64(len(mem)), Memory: mem}, nil
+}
+
+// Uncommon forgets the tables of Common: the process did not get one. Programs have not been loaded.
+func (e *Engine) Uncommon() (err error) {
+	for _, t := range e.loader.tables {
+		err = errors.Join(err, t.buffer.Close())
+	}
+	e.loader.tables = nil
+	return err
 }
 
 // Maps implements engine.Engine.

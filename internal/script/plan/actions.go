@@ -24,8 +24,9 @@ import (
 // are no such statements leaves no record. A script that calls exit() in a probe at a place has no such division: hits after
 // that one would change maps. There a probe is at the site as a whole or not at all, except for maps from which sites take addresses.
 //
-// A map of numbers has all its sites in one engine, as each has its own memory. In the kernel, elements are deleted only by keys with the
-// thread, and cleared only by end probes: see package maps, Shape.Reuse.
+// A map of numbers whose sites are in the process and in the kernel is in memory that both have (SiteMap.Both), unless Options.Apart. Programs of the
+// kernel then interrupt hits in the process on their thread, so more is asked of it: see common. In the kernel, elements are deleted only by keys with
+// the thread, and cleared only by end probes: see package maps, Shape.Reuse.
 
 // SiteMap is a map that sites change.
 type SiteMap struct {
@@ -36,9 +37,11 @@ type SiteMap struct {
 	Parts           string      // of keys, a letter each: PartNumber, ...
 	Adds            bool        // it has ++, --, += or -=
 	At              script.Node // a statement that adds elements
+	Both            bool        // a map of numbers that sites in the process and in the kernel use
 	keyed           bool        // Parts is known
-	placed          bool        // Kernel is known
-	kernel          bool        // the sites of a map of numbers are in the kernel: all, or none
+	process, kernel bool        // sites of a map of numbers are in the process, in the kernel
+	depends         bool        // a change in the process depends on the value before
+	written         bool        // sites in the kernel change it
 	deleted         bool        // a site deletes elements
 	cleared         bool        // a probe in jalon clears it
 	used            bool        // a site changes it
@@ -115,10 +118,22 @@ func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidat
 // there, except if each key is one thread's.
 func (c *candidates) unfit() {
 	for name, k := range c.maps {
-		if k.used && k.kernel && k.deleted && !strings.Contains(k.Parts, string(PartThread)) {
+		switch {
+		case !k.used || !k.kernel:
+		case k.deleted && !strings.Contains(k.Parts, string(PartThread)), k.process && !k.common():
 			c.drop(name)
 		}
 	}
+}
+
+// common reports whether sites in the process and in the kernel can use one table:
+//
+//  1. the parts of its keys are the same in both,
+//  2. no element that is added to is deleted: the two words of an element that this changes are not changed at once,
+//  3. no change in the process depends on a value that a program of the kernel, which interrupts it, may change.
+func (k *SiteMap) common() bool {
+	const parts = string(PartNumber) + string(PartText) + string(PartThread)
+	return strings.Trim(k.Parts, parts) == "" && !k.cleared && !(k.deleted && k.Adds) && !(k.depends && k.written)
 }
 
 // number is a map of numbers, nil if it is not at the sites.
@@ -151,6 +166,7 @@ func (c *candidates) used() (out []*SiteMap) {
 	for _, m := range c.p.Maps {
 		if k := c.maps[m.Name]; k != nil && k.used {
 			k.Parts = strings.ReplaceAll(k.Parts, string(partKernelComm), string(PartText))
+			k.Both = k.process && k.kernel
 			out = append(out, k)
 		}
 	}

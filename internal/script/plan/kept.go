@@ -8,17 +8,18 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang/script"
 )
 
-// atThisSite is a map of numbers that this site can have. The sites of such a map are all in the process, or all in the kernel: each engine has
-// its own memory.
+// atThisSite is a map of numbers that this site can have. With Options.Apart, the sites of such a map are all in the process, or all in the kernel.
 func atThisSite(w *translator, name string) *SiteMap {
 	k := w.at.number(name)
 	if k == nil || w.inKernel() && k.cleared {
 		return nil
 	}
-	if !k.placed {
-		k.placed, k.kernel = true, w.inKernel()
+	if w.inKernel() {
+		k.kernel = true
+	} else {
+		k.process = true
 	}
-	if k.kernel != w.inKernel() {
+	if k.kernel && k.process && w.opt.Apart {
 		return nil
 	}
 	return k

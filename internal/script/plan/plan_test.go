@@ -19,7 +19,6 @@ func TestKernelNumbers(t *testing.T) {
 		{`rawtracepoint:a { @n[arg0] = 1; } rawtracepoint:b { delete(@n, arg0); }`, ""}, // slots would not come back
 		{`rawtracepoint:a { @n[tid] = 1; } interval:s:1 { clear(@n); }`, ""},
 		{`rawtracepoint:a { @n[tid] = 1; } interval:s:1 { print(@n); } end { clear(@n); }`, "@n"},
-		{`rawtracepoint:a { @n[tid] = 1; } uprobe:/bin/true:main { @n[tid] = 2; }`, ""}, // each engine has its own memory
 		{`rawtracepoint:a { @n[tid] = 1; printf("x"); }`, "@n"},
 		{`rawtracepoint:a { @n[tid] = 1; } rawtracepoint:b /has_key(@n, tid)/ { printf("%d", @n[tid]); delete(@n, tid); }`, "@n"},
 		{`let @n = lruhash(9); rawtracepoint:a { @n[tid] = 1; }`, ""},
@@ -52,6 +51,52 @@ func TestKernelNumbers(t *testing.T) {
 		slices.Sort(list)
 		if got := strings.Join(list, " "); got != c.want {
 			t.Errorf("%s\n%q, want %q", c.src, got, c.want)
+		}
+	}
+}
+
+// TestCommon has which maps of a script are in memory that the process has in common with the kernel, by what its sites do.
+func TestCommon(t *testing.T) {
+	for _, c := range []struct{ process, kernel, want string }{
+		{`@s[tid] = nsecs;`, `if (@s[tid]) { @h = hist(nsecs - @s[tid]); delete(@s, tid); }`, "@s"},
+		{`@n[tid]++; @k[arg0, "a"] += 2; @l = arg0;`, `@n[tid]--; @k[arg0, "a"]++; @l = 3;`, "@k @l @n"},
+		{`@n[arg0] = 1;`, `delete(@n, arg0);`, ""},                // slots would not come back
+		{`@n[tid]++;`, `delete(@n, tid);`, ""},                    // the sum and its element are two words
+		{`@n[comm] = 1;`, `@n[comm] = 2;`, ""},                    // the process has no name of the thread
+		{`@n[probe] = 1;`, `@n[probe] = 2;`, ""},                  // each engine numbers its sites
+		{`@n[tid] = @n[tid] + 1;`, `@n[tid] = 0;`, ""},            // which may happen between reading and setting
+		{`@n[tid] = @n[tid] + 1;`, `@last = @n[tid];`, "@n"},      // only the thread itself changes it
+		{`if (@n[tid]) { delete(@n, tid); }`, `@n[tid] = 1;`, ""}, // likewise
+		{`@n[tid] = 1;`, `@n[tid] = @n[tid] + 1;`, "@n"},          // the thread does not run meanwhile
+		{`@n = arg0; @c = count();`, `@n = 1; @c = count();`, "@n"},
+		{`@n[tid] = 1; printf("%d", @n[tid]);`, `@n[tid] = 1;`, "@n"},
+		{`@n[tid] = 1; print(@n);`, `@n[tid] = 1;`, ""},
+	} {
+		for _, apart := range []bool{false, true} {
+			s, err := script.Parse("t", "uprobe:/bin/true:main { "+c.process+" } rawtracepoint:a { "+c.kernel+" }")
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := check.Check(s, check.Options{Process: true})
+			if err != nil {
+				t.Fatal(err)
+			}
+			_, maps, err := Sites(p, Options{Process: true, Apart: apart})
+			if err != nil {
+				t.Errorf("%s %s: %v", c.process, c.kernel, err)
+			}
+			var list []string
+			for _, m := range maps {
+				if m.Both {
+					list = append(list, m.Name)
+				} else if m.Fn == "" && strings.Contains(c.want, m.Name) {
+					t.Errorf("%s %s: %s is at the sites of one engine", c.process, c.kernel, m.Name)
+				}
+			}
+			slices.Sort(list)
+			if got := strings.Join(list, " "); !apart && got != c.want || apart && got != "" {
+				t.Errorf("apart: %t; %s %s\n%q, want %q", apart, c.process, c.kernel, got, c.want)
+			}
 		}
 	}
 }

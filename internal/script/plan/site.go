@@ -217,12 +217,14 @@ func (w *planner) atSite(s script.Node) bool {
 	if cond != "" {
 		up.If = w.tree(cond, up.From)
 	}
-	if up.Do == Set || up.Do == Add && up.Map.Fn == "" {
-		own := strings.Contains(up.Map.Parts, string(PartThread))
-		if !own && (w.at.pred[up.Map.Name] || dependencies(w.translator, cond, "")[up.Map.Name] || dependencies(w.translator, up.c, "")[up.Map.Name]) {
+	if up.Map.Fn == "" {
+		depends := w.at.pred[up.Map.Name] || dependencies(w.translator, cond, "")[up.Map.Name] || dependencies(w.translator, up.c, "")[up.Map.Name]
+		if depends && up.Do != Delete && !strings.Contains(up.Map.Parts, string(PartThread)) {
 			w.drop(target)
 			return false
 		}
+		up.Map.depends = up.Map.depends || depends && !w.inKernel()
+		up.Map.written = up.Map.written || w.inKernel()
 	}
 	up.Map.used = true
 	up.Map.Adds = up.Map.Adds || up.Do == Add

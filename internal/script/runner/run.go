@@ -55,6 +55,8 @@ type running struct {
 	program *check.Program
 	machine *interp.Machine
 	maps    *siteMaps
+	planned plan.Options // of the sites
+	list    []*plan.Site
 	held    *heldBack
 	known   bool // whether the probes could be attached is known
 	traced  bool // the session ran; it does not if begin probes end the script
@@ -93,6 +95,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 			}
 		}
 	}
+	s.planned, s.list = planned, sites
 	s.whereMaps(sites, siteMaps, planned.Process)
 	tps, err := s.tracepoints(sites)
 	if err != nil {
@@ -107,8 +110,8 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		}
 		defer s.close()
 		if opt.Argv != nil {
-			s.opt.Child, planned.Child = s.sess.Pid(), s.sess.Pid()
-			if err := s.started(planned, sites); err != nil {
+			s.opt.Child, s.planned.Child = s.sess.Pid(), s.sess.Pid()
+			if err := s.started(); err != nil {
 				return nil, err
 			}
 		}
@@ -133,25 +136,6 @@ func (s *running) asWritten(err error) error {
 		}
 	}
 	return err
-}
-
-// started plans the sites again that depend on the number of the program that has been started.
-func (s *running) started(opt plan.Options, sites []*plan.Site) error {
-	if !slices.ContainsFunc(sites, func(k *plan.Site) bool { return k.Child }) {
-		return nil
-	}
-	again, _, err := plan.Sites(s.program, opt)
-	if err != nil {
-		return err
-	}
-	for tp, old := range s.sites {
-		i := slices.Index(sites, old)
-		s.sites[tp] = again[i]
-		tp.Cond, tp.Collect, tp.Actions = again[i].Cond, again[i].Collect, nil
-		tp.Maps = nil
-		s.maps.actions(tp, again[i])
-	}
-	return nil
 }
 
 // programOf is the file of the process.

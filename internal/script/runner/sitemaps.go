@@ -43,7 +43,7 @@ var kinds = map[string]sema.MapKind{
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}}
 	for _, k := range list {
-		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds}
+		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Both: k.Both}
 		room := limit
 		if k.Decl != nil {
 			room = int64(min(k.Decl.Max, sema.MaxMapSlots))
@@ -172,6 +172,8 @@ func (s *running) named(d *sema.Map, parts string, list []elements) maps.Merged 
 			key := slices.Clone(t.Key)
 			for i, part := range d.Key {
 				switch w := key[first[i]:]; {
+				case d.Both && part.Kind == sema.KeyThread:
+					w[0] &^= maps.Pinned
 				case part.Kind == sema.KeySite:
 					w[0] = s.siteName(parts[i], of.kernel, w[0])
 				case of.kernel || of.ended || part.Kind != sema.KeyThread && part.Kind != sema.KeyComm:

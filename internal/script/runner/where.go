@@ -30,6 +30,10 @@ func (s *running) whereMaps(sites []*plan.Site, list []*plan.SiteMap, process bo
 				inKernel++
 			}
 		}
+		if list[i].Both {
+			s.opt.Maps(fmt.Sprintf("%s in memory that the process and the kernel have in common: %d and %d places change it at their hits", m.Name, inProcess, inKernel))
+			continue
+		}
 		where := fmt.Sprintf("in the memory that the process has in common with jalon: %d places update it at their hits", inProcess)
 		switch {
 		case inProcess == 0:
