@@ -15,6 +15,7 @@ import (
 // traced, or jalon prints why not.
 func TestConfined(t *testing.T) {
 	prog := compile(t, "gcc", "confined.c", "-g", "-O2", "-pthread")
+	noEffect := exec.Command(prog, "reads-tsc").Run() == nil
 	for _, c := range []struct {
 		how     string
 		records int    // 0: it cannot be traced
@@ -41,6 +42,9 @@ func TestConfined(t *testing.T) {
 					t.Errorf("the program: status %d, %q", r.status, r.stdout)
 				}
 				r := j.wait()
+				if noEffect && strings.HasSuffix(c.how, "-later") { // jalon notices it by a hit that faults
+					c.says = ""
+				}
 				if !strings.Contains(r.stderr, c.says) || (r.status != 0) != (c.records == 0) {
 					t.Errorf("status %d: %s", r.status, tail(r.stderr))
 				}
