@@ -151,6 +151,12 @@ func (l *Loaded) form(which int) (*ebpf.Program, error) {
 	if which == formMulti {
 		spec.AttachType = l.kind.info().multi
 	}
+	if l.kind == Iter {
+		if prog, err := loadIter(&spec); err == nil { // otherwise the library says why not
+			l.forms[which] = prog
+			return prog, nil
+		}
+	}
 	prog, err := ebpf.NewProgram(&spec)
 	if err != nil {
 		target := &Target{Kind: l.kind, Name: l.name, Symbol: l.name}

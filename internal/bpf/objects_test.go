@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cilium/ebpf"
+	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
@@ -150,5 +152,21 @@ func TestOpened(t *testing.T) {
 	}
 	if n < 5 || got[int(r.Fd())] == "" {
 		t.Errorf("%d files: %v", n, got)
+	}
+}
+
+// TestLoadIter: a program of an iterator is loaded without the library's reader of BTF; of an unknown one it is not.
+func TestLoadIter(t *testing.T) {
+	k := openKernel(t)
+	require(t, k.Features().BTF)
+	spec := ebpf.ProgramSpec{Name: "nothing", Type: ebpf.Tracing, AttachType: ebpf.AttachTraceIter, AttachTo: "task", License: "GPL",
+		Instructions: asm.Instructions{asm.Mov.Imm(asm.R0, 0), asm.Return()}}
+	prog, err := loadIter(&spec)
+	check(t, err)
+	check(t, prog.Close())
+	spec.AttachTo = "no_such_iterator"
+	if prog, err := loadIter(&spec); err == nil {
+		_ = prog.Close()
+		t.Error("an unknown iterator was loaded")
 	}
 }
