@@ -17,19 +17,21 @@ import (
 const (
 	// dumpEvery is the shortest time between two dumps that begin parts of a trace.
 	dumpEvery = time.Second
+	// wholeParts is the size of parts from which on each has the mappings and files of all processes, which can be some megabytes.
+	wholeParts = 64 << 20
 	// dumpPatience is how long the end of a recording waits for a dump.
 	dumpPatience = 5 * time.Second
 )
 
-// beginDump begins to read the state, unless it is being read.
-func (r *Recorder) beginDump() {
+// beginDump begins to read the state, unless it is being read. whole: without a traced process, mappings and files are those of all.
+func (r *Recorder) beginDump(whole bool) {
 	if r.dumping != nil || r.target != nil {
 		return
 	}
 	done, pid := make(chan *statedump.Dump, 1), r.s.Pid
 	go func() {
 		d := r.dumper.Target(pid)
-		r.dumper.All(d, pid)
+		r.dumper.All(d, pid, whole && pid == 0)
 		done <- d
 	}()
 	r.dumping, r.dumped = done, time.Now()
@@ -43,7 +45,7 @@ func (r *Recorder) firstDump() {
 	d, done, pid := r.target, make(chan *statedump.Dump, 1), r.s.Pid
 	r.target = nil
 	go func() {
-		r.dumper.All(d, pid)
+		r.dumper.All(d, pid, pid == 0)
 		done <- d
 	}()
 	r.dumping, r.dumped = done, time.Now()
@@ -55,7 +57,7 @@ func (r *Recorder) takeDump(wait time.Duration) {
 		r.firstDump()
 	}
 	if r.wanted.Load() && r.target == nil && r.dumping == nil && r.wanted.Swap(false) {
-		r.beginDump()
+		r.beginDump(true)
 	}
 	if r.dumping == nil {
 		return

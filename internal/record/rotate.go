@@ -65,7 +65,7 @@ func (r *Recorder) rotate() error {
 		r.state.Thread(now, ctf.Thread{Since: now, Pid: t.pid, Tid: t.tid, Name: r.opt.Redact.TextOf("comm", t.name)})
 	}
 	if time.Since(r.dumped) >= dumpEvery {
-		r.beginDump()
+		r.beginDump(r.opt.Size == 0 || r.opt.Size >= wholeParts)
 	}
 	return r.out.err()
 }

@@ -72,14 +72,14 @@ func (r *Reader) Target(pid int) *Dump {
 	return d
 }
 
-// All reads the rest of the state. pid is the process that Target has read; 0: the mappings of code and the files of all are read.
-func (r *Reader) All(d *Dump, pid int) {
+// All reads the rest of the state. pid is the process that Target has read. others: the mappings of code and the files of all processes too.
+func (r *Reader) All(d *Dump, pid int, others bool) {
 	d.Span.Since = event.Monotonic()
 	defer func() { d.Span.Until = event.Monotonic() }()
 	before := *d
-	if o := r.iterators(); o == nil || d.iterate(o, pid) != nil {
+	if o := r.iterators(); o == nil || d.iterate(o, pid, others) != nil {
 		*d = before
-		d.processes(pid)
+		d.processes(pid, others)
 	}
 	d.topology()
 	d.interrupts()
@@ -110,8 +110,8 @@ func (r *Reader) iterators() *bpf.Objects {
 	return r.objects
 }
 
-// iterate reads threads, and without a process the mappings and files of all, by the iterators.
-func (d *Dump) iterate(o *bpf.Objects, pid int) error {
+// iterate reads by the iterators.
+func (d *Dump) iterate(o *bpf.Objects, pid int, others bool) error {
 	err := o.Tasks(func(t *bpf.Task) bool {
 		if len(d.Tasks) == maxTasks {
 			d.Unread++
@@ -130,7 +130,7 @@ func (d *Dump) iterate(o *bpf.Objects, pid int) error {
 		d.Tasks = append(d.Tasks, ctf.Thread{Pid: t.Pid, Tid: t.Tid, Name: t.Name})
 		return true
 	})
-	if err != nil || pid != 0 {
+	if err != nil || !others {
 		return err
 	}
 	if err := d.iterateMappings(o); err != nil {

@@ -52,7 +52,7 @@ func TestWays(t *testing.T) {
 		var all [2][]string
 		for i, r := range []*Reader{&iterators, {Proc: true}} {
 			d := r.Target(pid)
-			r.All(d, pid)
+			r.All(d, pid, pid == 0)
 			// The directory of a process may be closed, even for root.
 			if !r.Proc && d.Unread != 0 || d.Span.Until <= d.Span.Since || len(d.CPUs) == 0 {
 				t.Errorf("%d: %d unread, %+v, %d CPUs", i, d.Unread, d.Span, len(d.CPUs))
@@ -73,7 +73,7 @@ func TestOne(t *testing.T) {
 	pid := resting(t, 1)[0]
 	for _, r := range []*Reader{{}, {Proc: true}} {
 		d := r.Target(pid)
-		r.All(d, pid)
+		r.All(d, pid, false)
 		r.Close()
 		data := 0
 		for _, m := range d.Mappings {
@@ -109,11 +109,11 @@ func BenchmarkDump(b *testing.B) {
 		for _, r := range []*Reader{{}, {Proc: true}} {
 			b.Run(what.name+"/"+map[bool]string{false: "iterators", true: "proc"}[r.Proc], func(b *testing.B) {
 				defer r.Close()
-				r.All(&Dump{}, what.pid) // the programs are loaded
+				r.All(&Dump{}, what.pid, what.pid == 0) // the programs are loaded
 				d, from := &Dump{}, onCPU(b)
 				for b.Loop() {
 					d = &Dump{}
-					r.All(d, what.pid)
+					r.All(d, what.pid, what.pid == 0)
 				}
 				b.ReportMetric(float64(onCPU(b)-from)/1e6/float64(b.N), "cpu-ms/op")
 				b.ReportMetric(float64(len(d.Processes)), "processes")

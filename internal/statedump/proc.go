@@ -17,8 +17,8 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// processes reads processes and threads from /proc; without one that is traced, the mappings of code and the files of all too.
-func (d *Dump) processes(pid int) {
+// processes reads processes and threads from /proc.
+func (d *Dump) processes(pid int, others bool) {
 	list, err := os.ReadDir("/proc")
 	if err != nil {
 		d.Unread++
@@ -33,7 +33,7 @@ func (d *Dump) processes(pid int) {
 			d.Unread++
 			return
 		}
-		if d.process(n, n == pid); pid == 0 {
+		if d.process(n, n == pid); others {
 			d.code(n, b)
 			d.opened(n)
 		}

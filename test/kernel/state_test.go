@@ -135,3 +135,38 @@ func TestStateUnderForks(t *testing.T) {
 	}
 	t.Logf("%d children were there before, %d forks, %d dumps", live, len(forks), len(tr.State.Spans))
 }
+
+// TestStateOfSmallParts: with small parts only one has the mappings and files of all processes, which could be larger than a part.
+func TestStateOfSmallParts(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "run")
+	j := start(t, jalonBin, "record", "-v", "-o", dir, "--size", "64K", "tracepoint:sched:sched_switch")
+	j.AwaitErr("armed after")
+	states := func() (dumped, whole int) {
+		parts, _ := filepath.Glob(filepath.Join(dir, "chunk-*"))
+		for _, part := range parts {
+			tr, err := ctf.Open(part)
+			if err != nil {
+				continue // it has just begun
+			}
+			if tr.State.Dumped {
+				dumped++
+			}
+			if len(tr.State.Mappings) > 0 && len(tr.State.Files) > 0 {
+				whole++
+			}
+			tr.Close()
+		}
+		return dumped, whole
+	}
+	testkit.Eventually(t, "three parts have the state", func() bool {
+		dumped, _ := states()
+		return dumped >= 3
+	})
+	j.Signal(syscall.SIGINT)
+	if p := j.Wait(); p.Status != 0 {
+		t.Fatalf("%d: %s", p.Status, p.Errs.String())
+	}
+	if dumped, whole := states(); whole != 1 {
+		t.Errorf("%d of %d states have the mappings and files of all", whole, dumped)
+	}
+}
