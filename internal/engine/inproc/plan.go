@@ -1,10 +1,11 @@
 package inproc
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"os"
-	"sort"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/patch"
 )
@@ -43,7 +44,10 @@ var byTrap = patch.Options{ABI: true, Boundary: true, Avoid: 1<<patch.Jump | 1<<
 // trampoline of that site.
 func (pl *planner) plan(fresh []*site, avoid uint8) ([]*placed, error) {
 	fresh = pl.sites.roomFor(fresh, pl.buffers)
-	sort.SliceStable(fresh, func(i, j int) bool { return fresh[i].addr < fresh[j].addr })
+	slices.SortStableFunc(fresh, func(a, b *site) int {
+		// Programs at one address run in the order of their numbers.
+		return cmp.Or(cmp.Compare(a.addr, b.addr), cmp.Compare(a.Number, b.Number))
+	})
 	mem, closeMem, err := pl.memory()
 	if err != nil {
 		return nil, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -139,7 +140,9 @@ func (u *uprober) asUprobes(list []*site) []error {
 	for i, x := range list {
 		wanted[i] = Wanted{x.Program, u.others.found.within(x.addr, x.addr+1)}
 	}
+	slices.Reverse(wanted) // of an address, the kernel runs the one first that was attached last
 	errs := u.opt.Uprobes.Add(wanted)
+	slices.Reverse(errs)
 	t := &tables{uprobe: map[uint64][]byte{}}
 	defer func() { u.tables.add(t) }()
 	for i, x := range list {

@@ -111,7 +111,34 @@ func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidat
 	for name := range bad {
 		delete(c.maps, name)
 	}
+	c.crowded()
 	return c
+}
+
+// MaxMaps is how many maps a site can have. A test compares it with ir.MaxMaps.
+const MaxMaps = 16
+
+// crowded puts maps into jalon where a probe at a place has more than a site can have: the last ones of the probe.
+func (c *candidates) crowded() {
+	for _, pr := range c.p.Probes {
+		found := map[string]bool{}
+		note := func(n script.Node) bool {
+			m, ok := n.(*script.Map)
+			switch {
+			case !ok || c.maps[m.Name] == nil || found[m.Name]:
+			case len(found) == MaxMaps:
+				c.drop(m.Name)
+				delete(c.maps, m.Name)
+			default:
+				found[m.Name] = true
+			}
+			return true
+		}
+		if pr.Pred != nil {
+			script.Walk(pr.Pred, note)
+		}
+		script.Walk(pr.Body, note)
+	}
 }
 
 // unfit puts maps into jalon that the kernel cannot have: their slots are given back while no program runs, which cannot be made sure

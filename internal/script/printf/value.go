@@ -154,11 +154,42 @@ func (v Value) Key() string {
 		}
 		return strings.Join(parts, ", ")
 	}
-	s := v.String()
-	if len(s) >= 2 && s[0] == '(' && s[len(s)-1] == ')' {
-		return s[1 : len(s)-1]
+	return v.String()
+}
+
+// JSONKey is the value as the key of a map in JSON: as Key, but there are no blanks that are not part of a text.
+func (v Value) JSONKey() string {
+	if v.kind == tupleValue {
+		return v.compactList()
 	}
-	return s
+	return v.compact()
+}
+
+// compact is String without blanks between parts, and without indentation.
+func (v Value) compact() string {
+	switch v.kind {
+	case stackValue:
+		return v.stack(0)
+	case arrayValue:
+		return "[" + v.compactList() + "]"
+	case tupleValue:
+		return "(" + v.compactList() + ")"
+	case recordValue:
+		parts := make([]string, len(v.list))
+		for i, e := range v.list {
+			parts[i] = "." + v.keys[i] + "=" + e.compact()
+		}
+		return "{" + strings.Join(parts, ",") + "}"
+	}
+	return v.String()
+}
+
+func (v Value) compactList() string {
+	parts := make([]string, len(v.list))
+	for i, e := range v.list {
+		parts[i] = e.compact()
+	}
+	return strings.Join(parts, ",")
 }
 
 // Missing reports that there is no value.

@@ -106,7 +106,7 @@ func (m *Map) JSON(w io.Writer) {
 		parts := make([]string, len(m.Elems))
 		for i := range m.Elems {
 			e := &m.Elems[i]
-			parts[i] = printf.Quote(strings.ReplaceAll(e.Key.Key(), " ", "")) + ": " + e.json()
+			parts[i] = printf.Quote(e.Key.JSONKey()) + ": " + e.json()
 		}
 		data = "{" + strings.Join(parts, ", ") + "}"
 	}

@@ -116,9 +116,13 @@ func TestJSON(t *testing.T) {
 		want string
 	}{
 		{Map{Name: "@hist", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: hist(0, 2, 5)}}}, `{"type": "hist", "data": {"@hist": [{"min": 2, "max": 3, "count": 1},{"min": 4, "max": 7, "count": 1}]}}`},
-		{Map{Name: "@h", Kind: Hists, Elems: []Elem{{Key: printf.Text("a b"), Hist: hist(0, -2)}}}, `{"type": "hist", "data": {"@h": {"ab": [{"max": -1, "count": 1}]}}}`},
+		{Map{Name: "@h", Kind: Hists, Elems: []Elem{{Key: printf.Text("a b"), Hist: hist(0, -2)}}}, `{"type": "hist", "data": {"@h": {"a b": [{"max": -1, "count": 1}]}}}`},
 		{Map{Name: "@l", Scalar: true, Kind: Hists, Elems: []Elem{{Hist: linear(0, 10, 5, 7, 12)}}}, `{"type": "hist", "data": {"@l": [{"min": 5, "max": 9, "count": 1},{"min": 10, "count": 1}]}}`},
 		{Map{Name: "@m", Elems: []Elem{{Key: printf.Tuple(printf.Int(1), printf.Text("a")), Value: printf.Int(2)}}}, `{"type": "map", "data": {"@m": {"1,a": 2}}}`},
+		{Map{Name: "@b", Elems: []Elem{
+			{Key: printf.Tuple(printf.Text("a b"), printf.Tuple(printf.Int(1), printf.Text("c, d")), printf.Record([]string{"x"}, []printf.Value{printf.Text("e f")})), Value: printf.Int(1)},
+			{Key: printf.Text("(sd-pam)"), Value: printf.Int(2)},
+		}}, `{"type": "map", "data": {"@b": {"a b,(1,c, d),{.x=e f}": 1, "(sd-pam)": 2}}}`},
 		{Map{Name: "@s", Scalar: true, Elems: []Elem{{Value: printf.Text("x\"")}}}, `{"type": "map", "data": {"@s": "x\""}}`},
 		{
 			Map{Name: "@st", Scalar: true, Kind: Stats, Elems: []Elem{{Value: printf.Record([]string{"count", "average", "total"}, []printf.Value{printf.Int(2), printf.Int(6), printf.Int(12)})}}},
