@@ -190,13 +190,14 @@ func (o *Options) session() (session.Options, error) {
 	for _, tp := range tps {
 		tp.Own, tp.Elapsed = o.Own, o.Elapsed
 	}
+	vars := variablesOf(tps)
 	if o.Aggregate != nil {
 		if err := o.Aggregate.aggregated(tps); err != nil {
 			return session.Options{}, err
 		}
 	}
 	opt := session.Options{
-		Tracepoints: tps, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite, Wait: o.Wait,
+		Tracepoints: tps, Variables: vars, Clock: session.Clock(o.Clock), Overwrite: o.Overwrite, Wait: o.Wait,
 		BufferSize: orDefault(o.Buffer, defaultBuffer), StringLimit: orDefault(o.StringLimit, defaultLimit),
 		RepeatLimit: orDefault(o.Elements, defaultElements), StackLimit: orDefault(o.StackLimit, defaultStack),
 		StackFrames:   max(0, orDefault(o.StackFrames, defaultFrames)),

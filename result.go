@@ -1,6 +1,8 @@
 package jalon
 
 import (
+	"fmt"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -78,15 +80,42 @@ type Result struct {
 	ExitCode int
 	Signal   syscall.Signal
 
+	// Variables are the trace state variables of files that were read ([ReadFile]), and Failed counts the expressions of teval that
+	// could not be evaluated.
+	Variables []Variable
+	Failed    uint64
+
 	summary event.Summary
 	maps    []session.MapResult
+}
+
+// Variable is a trace state variable at the end of a trace.
+type Variable struct {
+	Name           string // without the dollar
+	Initial, Value int64
 }
 
 // Text returns the summary that "jalon trace" prints.
 func (r *Result) Text() string {
 	sum := r.summary
 	sum.Printed = r.Printed
-	return format.SummaryText(&sum)
+	return r.variablesText() + format.SummaryText(&sum)
+}
+
+// variablesText is the table of trace state variables, as GDB's "info tvariables" shows it.
+func (r *Result) variablesText() string {
+	if len(r.Variables) == 0 {
+		return ""
+	}
+	rows := [][]string{{"variable", "initial", "current"}}
+	for _, v := range r.Variables {
+		rows = append(rows, []string{"$" + v.Name, strconv.FormatInt(v.Initial, 10), strconv.FormatInt(v.Value, 10)})
+	}
+	text := string(format.Table(rows, func(column int) bool { return column > 0 }))
+	if r.Failed > 0 {
+		text += fmt.Sprintf("%d times an expression of teval could not be evaluated\n", r.Failed)
+	}
+	return text
 }
 
 func newResult(res *session.Result) *Result {
@@ -96,7 +125,10 @@ func newResult(res *session.Result) *Result {
 		Torn: sum.Torn, TornParts: sum.TornParts, CompleteFrom: sum.CompleteFrom, Waits: sum.Waits, Corrupt: sum.Corrupt, Late: sum.Late, Unshown: sum.Unshown, Printed: sum.Printed,
 		Pause: sum.Pause, LongestPause: sum.LongestPause, Pauses: sum.Pauses, PauseToArmed: res.PauseToArmed, ClockError: sum.ClockError,
 		Outcome: sum.Outcome, Ended: !res.Status.Detached, ExitCode: res.Status.Code, Signal: res.Status.Signal,
-		summary: *sum, maps: res.Maps,
+		summary: *sum, maps: res.Maps, Failed: res.Failed,
+	}
+	for _, v := range res.Variables {
+		r.Variables = append(r.Variables, Variable(v))
 	}
 	for i := range sum.Sites {
 		r.Sites = append(r.Sites, newCount(&sum.Sites[i]))

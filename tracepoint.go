@@ -129,6 +129,20 @@ func parse(list []Tracepoint) (tps []*tracepoint.Tracepoint, err error) {
 	return tps, nil
 }
 
+// variablesOf are the trace state variables of the tracepoints' files.
+func variablesOf(tps []*tracepoint.Tracepoint) *tracepoint.Variables {
+	all := &tracepoint.Variables{}
+	for _, tp := range tps {
+		if tp.Variables != nil {
+			all.Add(tp.Variables.List...)
+		}
+	}
+	if len(all.List) == 0 {
+		return nil
+	}
+	return all
+}
+
 func (t *Tracepoint) fresh(tp *tracepoint.Tracepoint) error {
 	text := t.Place
 	if t.Condition != "" {

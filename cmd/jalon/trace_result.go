@@ -109,6 +109,13 @@ func shortSummary(res *jalon.Result) map[string]any {
 		m["waits"] = res.Waits
 	}
 	m["torn"], m["missed"], m["unshown"], m["printed"], m["late"] = res.Torn, missed, res.Unshown, res.Printed, res.Late
+	if len(res.Variables) > 0 {
+		values := map[string]int64{}
+		for _, v := range res.Variables {
+			values[v.Name] = v.Value
+		}
+		m["variables"], m["failed"] = values, res.Failed
+	}
 	if unpaired+left > 0 {
 		m["unpaired"], m["left"] = unpaired, left
 	}

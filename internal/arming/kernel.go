@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
 
@@ -33,8 +34,9 @@ type Kernel struct {
 	Open        func() (KernelEngine, error)
 	Tracepoints []*Tracked
 	Records     *Records
-	Source      *drain.Source // the rings of the engine; nil before they exist
-	refused     error         // why the engine cannot be used for sites of the process
+	Source      *drain.Source      // the rings of the engine; nil before they exist
+	OnRings     func(*ring.Shared) // is called when they exist, before the first hit
+	refused     error              // why the engine cannot be used for sites of the process
 }
 
 // Arm compiles and attaches the tracepoints. Nothing is attached before everything is loaded.
@@ -149,6 +151,7 @@ func (a *Kernel) Need() error {
 // Read adds the engine's rings to the rings that are read.
 func (a *Kernel) Read() {
 	if a.Source == nil {
+		a.OnRings(a.Engine.Rings())
 		a.Source = a.Records.Add(a.Engine.Rings(), true, event.Decoder{})
 	}
 }

@@ -152,6 +152,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if !part.Decides {
 			in.Actions, in.Maps, in.NoRecord, in.CountHits = tp.Actions, tp.Maps, tp.NoRecord, tp.CountHits
 		}
+		in.Variables, in.Ended = tp.Numbers, tp.Ended()
 		if c.Moment != nil {
 			in.Moment = c.Moment()
 		}

@@ -130,7 +130,7 @@ type (
 		Fn   Expr
 		Args []Expr
 	}
-	// Assign is any assignment, ++ or --. It is parsed only so that sema can report a good error.
+	// Assign is any assignment, ++ or --. Only trace state variables can be assigned to: sema refuses all others.
 	Assign struct {
 		node
 		Op   string
@@ -193,6 +193,8 @@ type Collect struct {
 	Text   string
 	Span   Span
 	From   Text // the list
+	// Kept are trace state variables that actions change behind the item, by the numbers of the actions that have kept them.
+	Kept map[string]int
 }
 
 // Spec is a complete tracepoint from the command line or a file: PLACE [if COND].

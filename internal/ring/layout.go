@@ -165,8 +165,13 @@ const (
 	ControlClock     = 8
 	ControlVariables = 1024
 	MaxVariables     = (PageSize - ControlVariables) / 8
-	MostVariable     = 0 // of a session without GDB: the hits that have left a record or wanted to (sema.Input.Most)
-	ClockVariable    = 1 // of such a session: what hits add to the time that they compute (sema.Moment.Corrected)
+	// Of a session without GDB: the hits that have left a record or wanted to (sema.Input.Most), what hits add to the time that they
+	// compute (sema.Moment.Corrected), the expressions of teval that could not be evaluated, and from FirstVariable on the user's
+	// trace state variables.
+	MostVariable   = 0
+	ClockVariable  = 1
+	FailedVariable = 2
+	FirstVariable  = 3
 
 	RingReserved = 0
 	RingThread   = 8

@@ -110,6 +110,11 @@ func checkLocal(c *checker, a *action) {
 	switch {
 	case a.Do == Leave, a.Do == End, a.Do == Begin && a.If != nil:
 		return
+	case a.Do == Eval && a.Value != nil:
+		if a.value = c.expr(c.decide(a.Value)); isScalar(a.value.Type()) {
+			a.value = c.rvalue(a.value)
+		}
+		return
 	case a.Do != Keep && a.Do != Taken || a.Value == nil:
 		c.fail(a.From.Span, "an action without a map", "")
 	}

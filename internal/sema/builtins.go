@@ -2,6 +2,7 @@ package sema
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -109,6 +110,11 @@ func init() {
 func IsWord(name string) bool {
 	b := dollarWord(name)
 	return b != nil && b.Form != Function
+}
+
+// IsGDBVariable reports whether $name is predefined in GDB.
+func IsGDBVariable(name string) bool {
+	return slices.ContainsFunc(builtins, func(b *Builtin) bool { return b.GDB == name && name != "" }) || name == "trace_timestamp"
 }
 
 // GDBVariables returns the builtins that are trace state variables in GDB, for the kernel or for a process.

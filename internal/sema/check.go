@@ -27,7 +27,8 @@ type checker struct {
 	*members
 	*containers
 	*arrays
-	inCond bool
+	inCond        bool
+	keptVariables map[string]int // lang.Collect.Kept of the item
 }
 
 func newChecker(in *Input) *checker {

@@ -57,7 +57,7 @@ func (co *collector) collect(items []lang.Collect) []*plan {
 	for i, it := range items {
 		it.Text, co.from, co.used = keyOf(items, i), it.From, nil
 		item := func() {
-			it.X = co.decide(it.X)
+			it.X, co.keptVariables = co.decide(it.X), it.Kept
 			for _, p := range co.item(it) {
 				if size := p.bytes(co.in); co.in.Own && size > groupLimit {
 					p.unsupported(fmt.Sprintf("it takes %d bytes: collect it by name", size))

@@ -26,6 +26,9 @@ func (co *collector) takeDynamic(x *dynamic) *plan {
 
 // itemWord returns the function that plans item $name, or nil.
 func (co *collector) itemWord(name string) func(*collector, lang.Collect) []*plan {
+	if _, ok := co.in.Variables[name]; ok {
+		return nil
+	}
 	if how := dollarWord(name).here(co.site); how != nil {
 		return how.item
 	}

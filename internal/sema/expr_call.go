@@ -7,16 +7,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang"
 )
 
-// assign refuses every assignment: a tracepoint observes.
-func (c *checker) assign(x *lang.Assign) expr {
-	hint := "a tracepoint cannot change the program"
-	if x.Op == "=" {
-		hint = "for a comparison write =="
-	}
-	c.fail(x.Span(), fmt.Sprintf("%s would change the program", x.Op), hint)
-	return nil
-}
-
 // call is a call of one of jalon's own functions; it refuses the program's.
 func (c *checker) call(x *lang.Call) expr {
 	id, ok := x.Fn.(*lang.Ident)
@@ -43,6 +33,8 @@ func (c *checker) call(x *lang.Call) expr {
 		switch id.Name {
 		case "strcmp", "strncmp", "strcasecmp":
 			hint = `compare with a string literal by == or !=: p == "text"`
+		case "printf", "print", "fprintf":
+			hint = "write the expressions themselves, separated by commas; a format follows its expression: a, b/x"
 		case "strlen":
 			hint = "collect the string: p/s"
 		}

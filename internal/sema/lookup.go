@@ -95,6 +95,9 @@ func (lk *lookup) wordFor(name string) string {
 	if w, ok := foreignWords[name]; ok {
 		word = w
 	}
+	if word == "ubt" && !slices.Contains(words, word) { // at places in a program $bt is the program's
+		word = "bt"
+	}
 	atReturns := lk.in.Kernel == nil && lk.in.Exit == nil
 	switch {
 	case atReturns && word == "retval":

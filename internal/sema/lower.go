@@ -40,6 +40,9 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 	if x := in.Exit; x != nil && x.Taken != nil {
 		l.leaveUnless(x.Taken(l.b, l.reg(int64(processor.Flags))))
 	}
+	if in.Ended != 0 {
+		l.leaveUnless(l.b.Bin(ir.Eq, 8, readVariable(l.b, in.Ended), l.b.Const(0)))
+	}
 	if need.used() {
 		l.findEntry(in.Exit.Pair, need)
 	}
@@ -51,6 +54,10 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 	}
 	if in.Kernel != nil && in.Kernel.Self != 0 {
 		l.leaveSelf(in.Kernel.Self)
+	}
+	early := slices.ContainsFunc(acts, func(a *action) bool { return a.Do == Eval })
+	if early {
+		l.bounded(plans)
 	}
 	sequence := inParts(acts)
 	if !sequence {
@@ -66,8 +73,8 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 		l.b.Exit()
 		return l.output(nil)
 	}
-	if in.Most > 0 && in.Most <= uint64(in.Room)/recordBound(in, plans) {
-		l.most(in.Most)
+	if !early { // hits that leave no record set no variable
+		l.bounded(plans)
 	}
 	l.reserve(plans)
 	comm := slotID(0)

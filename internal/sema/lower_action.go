@@ -183,6 +183,8 @@ func (l *lowerer) actions(list []*action) {
 		switch {
 		case a.Map == nil && a.Do == Keep:
 			l.keepLocal(a)
+		case a.Map == nil && a.Do == Eval:
+			l.evaluate(a)
 		case a.Map == nil:
 			l.leave(a)
 		default:

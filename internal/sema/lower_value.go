@@ -66,6 +66,10 @@ func (vs *values) value(e expr) ir.Value {
 		return vs.mapRead(e)
 	case *localExpr:
 		return vs.locals[e.n]
+	case *variableExpr:
+		return readVariable(vs.b, e.n)
+	case *setExpr:
+		return assignVariable(vs, e)
 	case *nsecsExpr:
 		return vs.nsecs()
 	case *dynamicSize:

@@ -171,6 +171,8 @@ const (
 	// comes behind the first After items. There is no Leave.
 	Begin
 	End
+	// Eval evaluates Value, which may assign to trace state variables.
+	Eval
 	// Taken keeps the value of item After-1, a number of 8 bytes; 0 if it has none. Value is that of the item, for hits without a record.
 	Taken
 )

@@ -5,6 +5,13 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
+// bounded leaves a hit without a record if as many as are wanted have one.
+func (l *lowerer) bounded(plans []*plan) {
+	if in := l.in; in.Most > 0 && in.Most <= uint64(in.Room)/recordBound(in, plans) {
+		l.most(in.Most)
+	}
+}
+
 // most leaves a hit without a record, uncounted, if as many as are wanted have one. Reading first keeps the word of the
 // counter shared between the CPUs afterwards.
 func (l *lowerer) most(n uint64) {

@@ -96,6 +96,9 @@ func (c *checker) reg(x *lang.Reg) expr {
 		c.needRegisters(x)
 		return regRef(x.Name, r.t, r.dwarf, r.shift, x.Span())
 	}
+	if e := traceVariable(c, x); e != nil {
+		return e
+	}
 	if n, ok := argNumber(x.Name); ok {
 		return c.argument(n, x.Span())
 	}
@@ -106,7 +109,10 @@ func (c *checker) reg(x *lang.Reg) expr {
 		c.fail(x.Span(), fmt.Sprintf("register $%s is not available", x.Name), why)
 	}
 	words, _ := c.wordsHere()
-	hint := didYouMean(dollar(lang.Nearest(x.Name, append(registerNames(), words...), 3)))
+	hint := c.wordFor(x.Name)
+	if hint == "" {
+		hint = didYouMean(dollar(lang.Nearest(x.Name, append(registerNames(), words...), 3)))
+	}
 	if hint == "" {
 		hint = "GDB's convenience variables are not available at the site"
 	}

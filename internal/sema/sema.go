@@ -22,6 +22,10 @@ type Input struct {
 	// Actions are the changes of maps. Maps are those that expressions read, by @map("NAME", key...).
 	Actions []Action
 	Maps    []*Map
+	// Variables are the trace state variables of the session, with their numbers (ir.GetVar).
+	Variables map[string]int64
+	// Ended, if not 0, is the number of a variable: while it is not 0, hits do nothing and are not counted.
+	Ended int64
 	// NoRecord: hits leave no record, only what the actions change. CountHits: they are counted, in ring.CounterComputed.
 	NoRecord, CountHits bool
 	// Moment is from where @nsecs() counts, in processes; nil: not known.

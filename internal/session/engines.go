@@ -54,7 +54,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 	eng = inproc.New(inproc.Options{
 		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(),
 		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
-		Clock: s.opt.Clock, Overwrite: s.opt.Overwrite, Wait: s.opt.Wait > 0,
+		Variables: s.opt.initial(), Clock: s.opt.Clock, Overwrite: s.opt.Overwrite, Wait: s.opt.Wait > 0,
 		OnRings: func(mem *ring.Shared) {
 			pid := s.mine.Process.Pid()
 			s.mine.Source = s.records.Add(mem, false, event.Decoder{Threads: s.records.Threads, Pid: pid, Comm: drain.Comm(pid, pid)})

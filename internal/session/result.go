@@ -27,6 +27,8 @@ type Result struct {
 	// PauseToArmed is for how long the program was stopped in that time.
 	PauseToArmed time.Duration
 	Maps         []MapResult // that actions have changed
+	Variables    []VariableResult
+	Failed       uint64 // expressions of teval that could not be evaluated
 }
 
 // MapResult is what a map has at the end.
@@ -231,6 +233,7 @@ func (s *Session) result() *Result {
 		sum.Sites = append(sum.Sites, s.count(src)...)
 	}
 	r.Maps = s.maps()
+	r.Variables, r.Failed = s.variables()
 	return r
 }
 

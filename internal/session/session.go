@@ -21,6 +21,7 @@ import (
 // Options configure a session.
 type Options struct {
 	Tracepoints []*tracepoint.Tracepoint
+	Variables   *tracepoint.Variables // trace state variables; nil: none
 	NewSink     func(*Session) drain.Sink
 	BufferSize  int // bytes of the ring of each CPU
 	Clock       Clock
@@ -185,6 +186,9 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 	if err != nil {
 		return nil, process.Config{}, nil, err
 	}
+	if err := opt.numberVariables(); err != nil {
+		return nil, process.Config{}, nil, err
+	}
 	mine, kernel := split(&opt)
 	s := &Session{opt: opt, started: time.Now(), launched: launched, post: newPost()}
 	if s.opt.Started.IsZero() {
@@ -197,7 +201,7 @@ func newSession(opt Options, launched bool) (*Session, process.Config, func(*pro
 	}
 	c := arming.Config{Pending: opt.Pending, Warn: s.warn, Compiling: s.compiling, Interrupted: s.interrupted}
 	s.mine = &arming.Process{Config: c, Tracepoints: arming.Track(mine), Records: s.records, Settle: s.poll}
-	s.kern = &arming.Kernel{Config: c, Tracepoints: arming.Track(kernel), Records: s.records}
+	s.kern = &arming.Kernel{Config: c, Tracepoints: arming.Track(kernel), Records: s.records, OnRings: s.opt.setVariables}
 	s.names = &names{clock, s.mine, s.kern}
 	cfg, trace := s.makeEngines()
 	return s, cfg, trace, nil

@@ -33,6 +33,10 @@ type Tracepoint struct {
 	Maps      []*sema.Map
 	NoRecord  bool
 	CountHits bool
+	// Variables are the trace state variables of its session, Numbers those that they have in programs; UsesVariables: it reads or sets some.
+	Variables     *Variables
+	Numbers       map[string]int64
+	UsesVariables bool
 	// Own: without a collect list, a hit shows what its place has (OwnList); Elapsed: at returns also the time of the call.
 	Own, Elapsed bool
 }
@@ -120,7 +124,8 @@ func Append(list lang.Diagnostics, err error) lang.Diagnostics {
 	return append(list, &lang.Diagnostic{Msg: err.Error()})
 }
 
-// FromFile reads a file written by GDB's `save tracepoints`. It returns warnings about commands without effect.
+// FromFile reads a file written by GDB's `save tracepoints`. It returns warnings about commands without effect. Variables of the
+// tracepoints are those of the file.
 func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
 	b, err := os.ReadFile(name)
 	if err != nil {
@@ -131,10 +136,10 @@ func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	var bad lang.Diagnostics
+	vars, bad := variablesOf(name, src, file)
 	for i := range file.Tracepoints {
 		t := &file.Tracepoints[i]
-		tp, err := fromTracepoint(name, src, t)
+		tp, err := fromTracepoint(name, src, t, vars)
 		if err != nil {
 			bad = Append(bad, err)
 			continue
@@ -143,38 +148,28 @@ func FromFile(name string) (tps []*Tracepoint, warnings []string, err error) {
 		tps = append(tps, tp)
 		warnings = append(warnings, unsupported(name, t)...)
 	}
-	for _, v := range file.Variables {
-		if sema.IsWord(v.Name) { // GDB also saves jalon's predefined variables
-			continue
-		}
-		warnings = append(warnings, fmt.Sprintf("%s:%d: trace state variable $%s is ignored", name, v.Line, v.Name))
-	}
+	endTogether(vars, tps)
 	return tps, warnings, bad.Err()
 }
 
-func fromTracepoint(name, src string, t *lang.Tracepoint) (*Tracepoint, error) {
+func fromTracepoint(name, src string, t *lang.Tracepoint, vars *Variables) (*Tracepoint, error) {
 	place, err := probe.Parse(t.Place)
 	if err != nil {
 		return nil, lang.Within(err, name, src, t.PlaceSpan.Lo)
 	}
-	tp := &Tracepoint{Place: place, Pass: t.Pass, Disabled: t.Disabled}
+	tp := &Tracepoint{Place: place, Pass: t.Pass, Disabled: t.Disabled, Variables: vars, UsesVariables: vars.uses(t.CondText)}
 	var bad lang.Diagnostics
 	if t.CondText != "" {
 		if tp.Cond, err = lang.ParseCondition(lang.Text{Source: name, Whole: src, Span: t.CondSpan}); err != nil {
 			bad = Append(bad, err)
 		}
 	}
-	for _, a := range t.Actions {
-		if a.Kind != lang.ActCollect {
-			continue
-		}
-		list, err := lang.Text{Source: name, Whole: src, Span: a.Span}.ParseCollect()
-		if err != nil {
-			bad = Append(bad, err)
-		}
-		tp.Collect = append(tp.Collect, list...)
+	l := &actionList{name: name, src: src, vars: vars, tp: tp, bad: bad}
+	l.read(t.Actions)
+	for i := range tp.Collect {
+		tp.UsesVariables = tp.UsesVariables || vars.uses(tp.Collect[i].Text)
 	}
-	return tp, bad.Err()
+	return tp, l.bad.Err()
 }
 
 // unsupported lists the unsupported features that a tracepoint in a file uses.
@@ -187,10 +182,7 @@ func unsupported(name string, t *lang.Tracepoint) (out []string) {
 		say(t.Line, "a static tracepoint is treated as a place of that name")
 	}
 	for _, a := range t.Actions {
-		switch a.Kind {
-		case lang.ActEval:
-			say(a.Line, "teval has no effect")
-		case lang.ActStep:
+		if a.Kind == lang.ActStep {
 			say(a.Line, "while-stepping has no effect")
 		}
 	}

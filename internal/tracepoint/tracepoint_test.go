@@ -40,13 +40,13 @@ func TestFromFile(t *testing.T) {
 		t.Errorf("%+v", p)
 	}
 	all := strings.Join(warnings, "\n")
-	for _, want := range []string{name + ":8: teval", name + ":9: while-stepping", name + ":1: trace state variable $n"} {
+	for _, want := range []string{name + ":9: while-stepping"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("no warning %q in %q", want, all)
 		}
 	}
-	if strings.Contains(all, "current_task_pid") {
-		t.Errorf("a predefined variable: %s", all)
+	if p := tps[0]; !p.UsesVariables || len(p.Variables.List) != 3 || p.Variables.List[0] != (Variable{Name: "n", Initial: 3}) {
+		t.Errorf("variables %+v: not $n and two for the pass count", p.Variables)
 	}
 	// Errors in a part of the file are shown with their position in the file.
 	d := tps[0].Cond.From.At(tps[0].Cond.X.Span(), "no variable", "")
@@ -55,5 +55,41 @@ func TestFromFile(t *testing.T) {
 	}
 	if _, _, err := FromFile(name + "x"); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestFileErrors: values of variables must be numbers, teval expressions.
+func TestFileErrors(t *testing.T) {
+	for text, want := range map[string]string{
+		"tvariable $n = m\ntrace f\n":                       `:1:11`,
+		"tvariable $n = -0x10\ntrace f\n":                   "",
+		"trace f\nactions\nteval $n = \nend\n":              `:3:`,
+		"trace f\nactions\nteval $n = 1, +\ncollect )\nend": `:4:`,
+	} {
+		name := filepath.Join(t.TempDir(), "tp")
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		_, _, err := FromFile(name)
+		if (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), name+want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// TestKept: an item has the value that a variable has at its place in the list.
+func TestKept(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "tp")
+	text := "tvariable $n\ntvariable $m\ntrace f\nactions\ncollect $n, $m\nteval $n = $n + 1\ncollect $n\nend\n"
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	tps, _, err := FromFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := tps[0]
+	if len(p.Actions) != 2 || len(p.Collect) != 3 || len(p.Collect[0].Kept) != 1 || p.Collect[2].Kept != nil {
+		t.Errorf("actions %+v, list %+v", p.Actions, p.Collect)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -56,6 +57,11 @@ func (e *Host) way(tp *tracepoint.Tracepoint, c *candidate) way {
 // names are the names in a tracepoint's condition and collect list, as a variant resolves them.
 func (e *Host) names(tp *tracepoint.Tracepoint, c *candidate, v *variant) (cond, list sema.Names) {
 	in := e.input(tp, c, v, whole)
+	for i := range tp.Actions {
+		if a := &tp.Actions[i]; a.Do == sema.Eval && a.From.Whole != "" {
+			in.Collect = append(in.Collect[:len(in.Collect):len(in.Collect)], lang.Collect{X: a.Value, From: a.From})
+		}
+	}
 	return in.CondNames(), in.CollectNames()
 }
 

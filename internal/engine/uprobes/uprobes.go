@@ -128,6 +128,9 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 	}
 	tp := s.Tracepoint(x)
 	dw, path, at := site.File()
+	if tp.UsesVariables {
+		return nil, errVariables
+	}
 	k, err := s.host.UserSite(tp.Place, dw, path, at, site.Exit(), s.Pid())
 	if err != nil {
 		return nil, err
@@ -142,6 +145,9 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 	}
 	return progs[0], nil
 }
+
+// errVariables: the variables of the process's programs are in the process.
+var errVariables = errors.New("it uses trace state variables, which the other places have in the process")
 
 // lost is why a value that the process's program has is not available in the kernel, if it is the place's own and no error.
 func lost(x, k *event.Schema) string {
