@@ -81,6 +81,9 @@ func note(w io.Writer, d *kernel.Description) {
 	if d.BehindCheck > 0 {
 		fmt.Fprintf(w, "    at +%d, behind the check of Go's stack\n", d.BehindCheck)
 	}
+	if d.Reached != "" {
+		fmt.Fprintf(w, "    reached %s\n", d.Reached)
+	}
 	if d.Note != "" {
 		fmt.Fprintf(w, "    warning: %s\n", d.Note)
 	}

@@ -6,6 +6,7 @@ import "time"
 type SiteSummary struct {
 	Schema   *Schema
 	Tactic   string // how the site is patched or attached; "" if unknown
+	Reached  string // how the kernel comes to a kprobe: "by ftrace", "by a jump", ...; "" if unknown, and for other sites
 	Recorded uint64 // records read
 	False    uint64 // the condition was false
 	Faults   uint64 // the condition could not be evaluated and was taken as false

@@ -30,6 +30,7 @@ func SummaryText(s *event.Summary) string {
 	if left := len(s.Sites) - len(shown); left > 0 {
 		b = append(b, fmt.Sprintf("... and %d sites with fewer hits\n", left)...)
 	}
+	b = append(b, reached(s.Sites)...)
 	overwritten := 0
 	for i := range s.Sites {
 		if s.Sites[i].Overwritten {
@@ -67,6 +68,25 @@ func SummaryText(s *event.Summary) string {
 		b = endLine(append(b, line...), start)
 	}
 	return string(b)
+}
+
+// maxReached limits the lines about kprobes.
+const maxReached = 8
+
+// reached says how the kernel comes to kprobes, first those by a breakpoint.
+func reached(sites []event.SiteSummary) (text string) {
+	n := 0
+	for _, slow := range []bool{true, false} {
+		for i := range sites {
+			r := sites[i].Reached
+			if r == "" || strings.HasPrefix(r, "by a breakpoint") != slow || n == maxReached {
+				continue
+			}
+			n++
+			text += siteName(sites, i) + ": reached " + r + "\n"
+		}
+	}
+	return text
 }
 
 // column is a figure of a site. Some columns are shown only if they are not zero.

@@ -23,6 +23,7 @@ type Description struct {
 	// Go's stack is between them.
 	BehindCheck uint64
 	Note        string // warning before it is armed, or ""
+	Reached     string // how the kernel would come to a kprobe, or ""
 }
 
 // Inspect is a Host that describes places and attaches nothing; no privilege
@@ -39,6 +40,9 @@ func (e *Host) Describe(p *probe.Place) ([]Description, error) {
 	for i := range list {
 		c := &list[i]
 		d := Description{Place: c.place, Function: c.function, File: c.file, Line: c.line, How: c.variants[0].how, BehindCheck: c.behindCheck, Note: c.note}
+		if !p.Glob() {
+			d.Reached = e.wouldReach(&c.variants[0])
+		}
 		for _, v := range c.variants {
 			if v.event != nil {
 				d.Event = v.event

@@ -318,7 +318,7 @@ func (e *Engine) Account(sums []event.SiteSummary) {
 			continue
 		}
 		p := e.programs[id]
-		sums[i].Tactic = p.how()
+		sums[i].Tactic, sums[i].Reached = p.how(), p.at.reached
 		var c engine.Counts
 		p.account(&c)
 		sums[i].Missed += c.Missed
@@ -349,6 +349,7 @@ func (e *Engine) Sites() (n int) {
 func (e *Engine) Stop() error {
 	e.once.Do(func() {
 		defer e.switches.end()()
+		defer e.noteReached()()
 		if err := e.turn(e.programs, false); err != nil {
 			e.logf("disabling programs before they are detached: %v", err)
 		}

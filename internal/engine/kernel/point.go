@@ -23,7 +23,8 @@ type Site struct {
 // Point is an attach point: where a program is attached and what its context is. It
 // implements engine.Site.
 type Point struct {
-	v *variant
+	reached string // how the kernel came to a kprobe; "" before the end, or where it is not known
+	v       *variant
 	// enable is the static tracepoint that must be on for the point to be reached.
 	enable string
 }
@@ -115,7 +116,7 @@ func (s *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 }
 
 func (s *Site) part(tp *tracepoint.Tracepoint, v *variant, r role) engine.Part {
-	part := engine.Part{Site: &Point{v, s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
+	part := engine.Part{Site: &Point{v: v, enable: s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
 	if list := tp.OwnList(); r == whole && len(part.Input.Collect) == 0 && list != nil && v.scope != nil && v.scope.HasDebugInfo() {
 		part.Input.Collect, part.Input.Own = list, true
 	}

@@ -1,0 +1,102 @@
+package kernelguest
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/jalon-trace/jalon/test/testkit"
+)
+
+var (
+	reachedLine = regexp.MustCompile(`(?m)reached (by .*)$`)
+	nearestLine = regexp.MustCompile(`nearest instruction with a jump: (\S+)`)
+)
+
+// TestGuest_Reached: jalon list says how the kernel will come to a kprobe, and the summary how it did, as the kernel's own list has it.
+func TestGuest_Reached(t *testing.T) {
+	if listed(t, "kprobe:vfs_read") == "" {
+		t.Fatal("no list")
+	}
+	ways := map[string]int{}
+	nearest := ""
+	for off := 0; off < 160 && (ways["by a jump"] < 2 || ways["by a breakpoint"] < 2); off++ {
+		place := fmt.Sprintf("kprobe:vfs_read+%d", off)
+		m := reachedLine.FindStringSubmatch(listed(t, place))
+		if m == nil || strings.Contains(m[1], "no instruction begins") {
+			continue
+		}
+		way := m[1]
+		if w, _, ok := strings.Cut(way, ","); ok {
+			way = w
+		}
+		if ways[way] >= 2 {
+			continue
+		}
+		if n := nearestLine.FindStringSubmatch(m[1]); n != nil {
+			nearest = n[1]
+		}
+		got := reachedIn(t, place, way == "by a jump")
+		if got == "" {
+			continue // refused by the kernel
+		}
+		ways[way]++
+		if !strings.HasPrefix(got, way) {
+			t.Errorf("%s: %q in the list, %q in the summary", place, m[1], got)
+		}
+	}
+	if ways["by ftrace"] == 0 || ways["by a jump"] == 0 || ways["by a breakpoint"] == 0 {
+		t.Errorf("not each way: %v", ways)
+	}
+	if nearest == "" {
+		t.Error("no nearest instruction")
+	} else if got := reachedIn(t, nearest, true); !strings.HasPrefix(got, "by a jump") {
+		t.Errorf("%s is said to have a jump: %q", nearest, got)
+	}
+}
+
+func listed(t *testing.T, place string) string {
+	t.Helper()
+	return testkit.Start(t, jalon, "list", place).Wait().Out.String()
+}
+
+// reachedIn traces a place and returns what the summary says; "": it is refused. jump: until the kernel has put a jump there.
+func reachedIn(t *testing.T, place string, jump bool) string {
+	t.Helper()
+	p := testkit.Start(t, jalon, "trace", "-f", "none", place)
+	armed := func() bool { return strings.Contains(p.Errs.String(), "armed") }
+	testkit.Eventually(t, "armed, or refused", func() bool {
+		select {
+		case <-p.Ended:
+			return true
+		default:
+			return armed()
+		}
+	})
+	if !armed() {
+		return ""
+	}
+	end := time.Now().Add(20 * time.Second)
+	for jump && time.Now().Before(end) {
+		b, err := os.ReadFile("/sys/kernel/debug/kprobes/list")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.Contains(string(b), "[OPTIMIZED]") {
+			break
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := p.Cmd.Process.Signal(os.Interrupt); err != nil {
+		t.Fatal(err)
+	}
+	p.Wait()
+	m := reachedLine.FindStringSubmatch(p.Errs.String())
+	if m == nil {
+		t.Fatalf("%s: nothing in the summary:\n%s", place, p.Errs.String())
+	}
+	return m[1]
+}
