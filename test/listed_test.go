@@ -97,3 +97,15 @@ func TestGoInstances(t *testing.T) {
 		}
 	}
 }
+
+// TestInlinedAway: a function of which the compiler has left no instruction is said to be one, also where its name has characters of
+// patterns; the hint does not lead back to the place.
+func TestInlinedAway(t *testing.T) {
+	prog := filepath.Join(t.TempDir(), "away")
+	run(t, "g++", "-g", "-O2", "-w", "-o", prog, "programs/listed.cc")
+	for _, place := range []string{"ns::S::operator[]", "ns::S::operator+", "uprobe:" + prog + ":ns::S::operator+"} {
+		if r := jalon(t, "trace", "-f", "none", place, "--", prog); r.status != 2 || !strings.Contains(r.stderr, "has left no instruction") {
+			t.Errorf("%s: status %d\n%s", place, r.status, r.stderr)
+		}
+	}
+}

@@ -87,7 +87,7 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 		if err == nil {
 			return sites, nil
 		}
-		unnamed = err
+		unnamed = p.orInlined(m, err)
 	}
 	if p.Glob() {
 		sites, err := m.GlobSites(p.Func, entry, check)
@@ -100,7 +100,7 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 	}
 	sites, err := find(p.Func)
 	if err != nil {
-		return nil, p.orInlined(err)
+		return nil, p.orInlined(m, err)
 	}
 	return sites, nil
 }
@@ -162,12 +162,15 @@ func DidYouMean(nearest []string, more string) string {
 
 // orInlined improves the error for a function without an entry whose name is in the debug information: it was
 // inlined.
-func (p *Place) orInlined(err error) error {
+func (p *Place) orInlined(m Module, err error) error {
 	var nf *debuginfo.NotFoundError
 	if !errors.As(err, &nf) || !slices.Contains(nf.Why().Nearest, p.Func) {
 		return err
 	}
 	hint := "all calls are inlined; without uprobe: the place means every inlined copy"
+	if _, err := m.FuncSites(p.Func); err != nil {
+		return &debuginfo.NotFoundError{What: "code of function", Name: p.Func, Hint: "all calls are inlined, and the compiler has left no instruction of them"}
+	}
 	if p.Kind.Returns {
 		hint = "all calls are inlined, and inlined copies have no returns"
 	}
