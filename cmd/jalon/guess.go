@@ -56,10 +56,17 @@ func guessCommand(args []string) string {
 }
 
 // guessPlaces explains arguments in the list of places that are not places.
-func guessPlaces(places, program []string, pid int) string {
+func guessPlaces(command string, places, program []string, pid int) string {
 	for i, text := range places {
+		if i > 0 && strings.HasPrefix(text, "{") {
+			body := strings.TrimSuffix(strings.TrimPrefix(strings.Join(places[i:], " "), "{"), "}")
+			return fmt.Sprintf("statements are executed by --do: jalon trace %s --do %s; a script by jalon run -e", placesBefore(places[:i]), quoted(strings.TrimSpace(body)))
+		}
 		if text == "if" && i > 0 && i+1 < len(places) {
 			return fmt.Sprintf("a place and its condition are one argument: %s", quoted(places[i-1]+" if "+strings.Join(places[i+1:], " ")))
+		}
+		if i == 0 && severalNames.MatchString(text) {
+			return "each place is an argument: " + strings.NewReplacer(",", " ", "|", " ").Replace(text)
 		}
 		if other := otherPlace(text); other != "" {
 			return other
@@ -69,7 +76,7 @@ func guessPlaces(places, program []string, pid int) string {
 			return fmt.Sprintf("%s is a script. To run it: jalon run %s", text, text)
 		case aProgram:
 			if len(program) == 0 && pid == 0 {
-				return fmt.Sprintf("%s is a program. To start and trace it: jalon trace %s -- %s", text, placesBefore(places[:i]), strings.Join(places[i:], " "))
+				return fmt.Sprintf("%s is a program. To start and trace it: jalon %s %s -- %s", text, command, placesBefore(places[:i]), strings.Join(places[i:], " "))
 			}
 			return fmt.Sprintf("%s is a file, not a place. For a function of it: %s", text, quoted("uprobe:"+text+":FUNCTION"))
 		}
@@ -79,6 +86,9 @@ func guessPlaces(places, program []string, pid int) string {
 	}
 	return ""
 }
+
+// severalNames are functions in one argument.
+var severalNames = regexp.MustCompile(`^[A-Za-z_]\w*(?:[,|][A-Za-z_]\w*)+$`)
 
 func placesBefore(list []string) string {
 	if len(list) == 0 {

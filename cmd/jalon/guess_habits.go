@@ -17,6 +17,8 @@ var otherCommands = map[string]string{
 	"latency": "jalon trace %s --latency", "funclatency": "jalon trace %s --latency", "top": "jalon trace 'profile:99' -c '$bt' -p PID",
 	"script": "jalon run %s", "bpftrace": "jalon run %s", "exec": "jalon trace PLACE -- %s", "start": "jalon trace PLACE -- %s", "gdb": "jalon gdbserver %s",
 	"server": "jalon gdbserver %s", "replay": "jalon report %s", "dump": "jalon report %s", "print": "jalon trace PLACE -c %s", "probe": "jalon trace %s",
+	"stat": "jalon trace PLACE --count -- %s", "uretprobe": "jalon trace uretprobe:%s", "funcgraph": "jalon trace 'FUNCTION*' -- %s", "trace-cmd": "jalon trace tracepoint:SUBSYSTEM:EVENT",
+	"tracepoint": "jalon trace tracepoint:%s", "kprobe": "jalon trace kprobe:%s", "uprobe": "jalon trace uprobe:%s", "perf": "jalon trace PLACE -- PROGRAM", "uftrace": "jalon trace 'FUNCTION*' -- %s", "dtrace": "jalon run -e 'SCRIPT'", "stap": "jalon run -e 'SCRIPT'",
 	"doctor": "jalon check", "status": "jalon check", "features": "jalon check",
 }
 
@@ -106,11 +108,14 @@ func otherFlag(args []string, err error) string {
 	return ""
 }
 
-// otherPlaces are places and conditions as other tools write them.
-var otherPlaces = []struct {
+// otherForm is a form in which other tools write places and conditions; its text may be "".
+type otherForm struct {
 	form *regexp.Regexp
 	text func(m []string) string
-}{
+}
+
+// otherPlaces are places and conditions as other tools write them.
+var otherPlaces = []otherForm{
 	{regexp.MustCompile(`^(\d{2,})$`), func(m []string) string { return fmt.Sprintf("%s is no place; for a process: -p %s", m[1], m[1]) }},
 	{regexp.MustCompile(`^(?:break|b|br|tbreak|trace|ftrace|tp|probe|at|on) +(\S.*)$`), func(m []string) string { return "a place needs no command before it: " + quoted(m[1]) }},
 	{regexp.MustCompile(`^([^{]*[^:\s{])\s*\{(.*)\}$`), func(m []string) string {
@@ -127,7 +132,9 @@ var otherPlaces = []struct {
 func otherPlace(text string) string {
 	for _, p := range otherPlaces {
 		if m := p.form.FindStringSubmatch(text); m != nil {
-			return p.text(m)
+			if said := p.text(m); said != "" {
+				return said
+			}
 		}
 	}
 	return ""

@@ -59,6 +59,9 @@ func (c *listCmd) Run() error {
 	path, source, _ := strings.Cut(c.Args[0], "@")
 	in, err := inproc.InspectFile(path, opt)
 	if err != nil {
+		if text := guessList(c.Args); text != "" {
+			return usageError(text)
+		}
 		return err
 	}
 	defer in.Info.Close()

@@ -41,7 +41,7 @@ func (c *recordCmd) Run() error {
 	if len(c.program) > 0 && c.Pid != 0 {
 		return usageError("name a program to start after --, or a process with -p PID, not both")
 	}
-	if text := guessPlaces(c.Places, c.program, c.Pid); text != "" {
+	if text := guessPlaces("record -o DIR", c.Places, c.program, c.Pid); text != "" {
 		return usageError(text)
 	}
 	if c.Clock == "none" {

@@ -1,11 +1,14 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -39,7 +42,11 @@ func readScript(name string) ([]byte, error) {
 	if name == "-" {
 		return readStream(os.Stdin)
 	}
-	if st, err := os.Stat(name); err != nil || st.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
+	st, err := os.Stat(name)
+	if errors.Is(err, fs.ErrNotExist) && strings.Contains(name, "{") {
+		return nil, errors.New("there is no such file; a script on the command line follows -e: jalon run -e " + quoted(name))
+	}
+	if err != nil || st.Mode()&(os.ModeNamedPipe|os.ModeCharDevice) == 0 {
 		return openfile.Read(name, maxScript)
 	}
 	f, err := os.Open(name)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -73,7 +74,7 @@ func (c *traceCmd) Run() error {
 	if len(c.program) > 0 && c.Pid != 0 {
 		return usageError("name a program to start after --, or a process with -p PID, not both")
 	}
-	if text := guessPlaces(c.Places, c.program, c.Pid); text != "" {
+	if text := guessPlaces("trace", c.Places, c.program, c.Pid); text != "" {
 		return usageError(text)
 	}
 	if c.Do != "" {
@@ -196,6 +197,8 @@ func (c *traceCmd) refuseProgramPlaces(tps []jalon.Tracepoint) error {
 		}
 		if means := meaningOf(tps[i].Place); means != "" {
 			also += "; " + means
+		} else if _, err := exec.LookPath(tps[i].Place); err == nil {
+			also += fmt.Sprintf("; to trace the program %s: jalon trace FUNCTION -- %[1]s, its system calls: jalon trace 'syscall:*' -- %[1]s", tps[i].Place)
 		}
 		return usageError(fmt.Sprintf("%s is a place in a program: add -- PROGRAM, -p PID, or --all for every process%s", tps[i].Place, also))
 	}

@@ -134,6 +134,8 @@ func (st *stream) unexpectedAfter() error {
 		return st.errorAt(t.span, "", "unmatched %s", st.describe(t))
 	case t.is(":"):
 		return st.errorAt(t.span, `write "a ? b : c" to choose, "'file.c'::x" for a variable of a file`, "%s without a %q before it", st.describe(t), "?")
+	case t.is(";"):
+		return st.errorAt(t.span, "commas separate expressions", "%s is not allowed here", st.describe(t))
 	case t.kind == tokOp:
 		return st.errorAt(t.span, "", "%s is not allowed here", st.describe(t))
 	case t.word("and") || t.word("or"):
