@@ -52,7 +52,9 @@ func (o *Options) initial() []uint64 {
 // setVariables gives the variables in the kernel engine's memory their initial values.
 func (o *Options) setVariables(mem *ring.Shared) {
 	for i, v := range o.initial() {
-		mem.SetVariable(i, v)
+		if i >= ring.FirstVariable {
+			mem.SetVariable(i, v)
+		}
 	}
 }
 

@@ -128,5 +128,24 @@ func (e *Host) wouldReach(v *variant) string {
 			_ = k.Close()
 		}()
 	}
+	if e.facts.behindEndbr(v.at) {
+		return e.facts.reached(v.at, bpf.ByFtrace)
+	}
 	return e.facts.reached(v.at, bpf.UnknownWay)
+}
+
+// behindEndbr reports whether an address is the instruction behind the endbr64 at the beginning of a function that ftrace traces: ftrace's
+// call is there.
+func (s *facts) behindEndbr(addr uint64) bool {
+	const endbr64 = "\xf3\x0f\x1e\xfa"
+	syms, err := s.kernel.Symbols()
+	if err != nil {
+		return false
+	}
+	at, ok := syms.At(addr)
+	if !ok || at.Offset != uint64(len(endbr64)) || !s.traceable()[at.Name] {
+		return false
+	}
+	head, err := s.k.ReadMemory(at.Addr, len(endbr64))
+	return err == nil && string(head) == endbr64
 }
