@@ -27,6 +27,7 @@ var ownFiles = map[string]map[string]string{
 	"ebpf": {
 		"dominate.go":     "the verifier wants a pointer to be made on every way to its uses",
 		"lower_tables.go": "code in a process has one list of modules, that of its process",
+		"lower_spaces.go": "code in a process has one address space, its own",
 		"liveset.go":      "the verifier does not let a register be saved that was never written",
 	},
 }

@@ -21,6 +21,12 @@ type KernelEngine interface {
 	Unwind(*event.Event, *event.Value) []debuginfo.Frame
 	Followed(*event.Event, *event.Value) bool
 	StackByNumber(uint64) ([]debuginfo.Frame, error)
+	StackProcess(uint64) int
+	// Tend does what hits have asked for. It is called every few milliseconds while they arrive.
+	Tend()
+	// StackCounts is how many stacks in keys found no place, and at how many hits frame pointers were followed because there were no
+	// tables of the process.
+	StackCounts() (full, pointers uint64)
 	// Reserve allocates resources for programs that will be loaded later.
 	Reserve() error
 	// Iterate goes through the objects of iterators, and returns when their programs have run for all.

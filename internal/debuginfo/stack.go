@@ -19,6 +19,9 @@ type Frame struct {
 	Cut string
 }
 
+// ByPointers is the Cut of stacks of which frame pointers were followed: frames may be missing.
+const ByPointers = "by frame pointers: there was no call frame information of the process yet"
+
 // SourceLine is a line of a source file; File is "" if it is not known.
 type SourceLine struct {
 	File string

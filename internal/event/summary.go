@@ -49,6 +49,9 @@ type Summary struct {
 	Waits uint64
 	// StacksFull counts the stacks that found no place in the table of stacks, so that their records have the frames.
 	StacksFull uint64
+	// KeysFull counts the stacks in keys that found no place, Pointers the hits whose stacks in keys are by frame pointers because there
+	// was no call frame information of the process yet.
+	KeysFull, Pointers uint64
 	// Printed counts the events that were shown.
 	Printed uint64
 	// Unshown counts recorded events that were not shown because the user waited for the end.

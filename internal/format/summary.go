@@ -50,6 +50,8 @@ func SummaryText(s *event.Summary) string {
 		{s.Corrupt, "time the program overwrote a buffer; what it held is lost", "times the program overwrote a buffer; what it held is lost"},
 		{s.Unshown, "recorded event is not shown: it was not shown or read in time before the requested end (-o FILE keeps all)", "recorded events are not shown: they were not shown or read in time before the requested end (-o FILE keeps all)"},
 		{s.StacksFull, "stack was recorded frame by frame because the table of stacks was full", "stacks were recorded frame by frame because the table of stacks was full"},
+		{s.KeysFull, "hit has no stack in its key because the table of stacks was full", "hits have no stacks in their keys because the table of stacks was full"},
+		{s.Pointers, "hit has a stack by frame pointers: there was no call frame information of its process yet", "hits have stacks by frame pointers: there was no call frame information of their processes yet"},
 		{s.Late, "event is shown after a younger one", "events are shown after younger ones"},
 	} {
 		switch n.count {

@@ -22,6 +22,7 @@ type codeLog struct {
 	whole  bool      // nothing was mapped before
 	image  *observed // nil: not made yet
 	used   int       // how many of maps it has
+	parent int       // the process that forked it; 0: it was there before, or has called exec
 	before *codeLog  // until then; of another process, if its number was used again
 }
 
@@ -66,7 +67,7 @@ func (p *Processes) change(x procdir.Change) {
 	case x.Exec:
 		p.begin(x.Pid, &codeLog{begin: x.Time, whole: true})
 	case x.Parent != 0:
-		log := &codeLog{begin: x.Time}
+		log := &codeLog{begin: x.Time, parent: x.Parent}
 		of, read := p.logs[x.Parent], p.known[x.Parent]
 		if read != nil && !read.part && (of == nil || !of.whole) {
 			log.maps, log.whole = slices.Clone(read.code), true
@@ -140,12 +141,18 @@ func (p *Processes) ended(pid int) *observed {
 // logged is the image of a log; nil: too little is known.
 func (p *Processes) logged(pid int, log *codeLog) *observed {
 	o := log.image
-	if o != nil && log.used == len(log.maps) || o == nil && !log.whole {
+	if o != nil && log.used == len(log.maps) {
 		return o
 	}
 	var maps []procdir.Mapping
-	if !log.whole {
+	switch {
+	case log.whole:
+	case o != nil:
 		maps = slices.Clone(o.code)
+	default:
+		if maps = slices.Clone(p.forked(log)); maps == nil {
+			return nil
+		}
 	}
 	for _, m := range log.maps {
 		maps = append(without(maps, &m), m)
@@ -158,6 +165,20 @@ func (p *Processes) logged(pid int, log *codeLog) *observed {
 	log.used = len(log.maps)
 	o.Update(maps)
 	return o
+}
+
+// forked is the code that a process had from its birth: that of its parent, if that has not called exec since.
+func (p *Processes) forked(log *codeLog) []procdir.Mapping {
+	if log.parent == 0 {
+		return nil
+	}
+	if of := p.logs[log.parent]; of != nil && of.begin >= log.begin {
+		return nil
+	}
+	if o := p.of(log.parent); o != nil && !o.part {
+		return o.code
+	}
+	return nil
 }
 
 // without are the mappings, without what lies where m is.

@@ -2,6 +2,7 @@ package image
 
 import (
 	"os"
+	"reflect"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
@@ -22,7 +23,7 @@ func TestChanges(t *testing.T) {
 			code = m
 		}
 	}
-	const gone, child, old, other = 1 << 22, 1<<22 + 1, 1<<22 + 2, 1<<22 + 3 // beyond the largest process number
+	const gone, child, old, other, forked = 1 << 22, 1<<22 + 1, 1<<22 + 2, 1<<22 + 3, 1<<22 + 4 // beyond the largest process number
 	over := code
 	over.Path, over.Inode, over.End = "", 0, add
 	batches := [][]procdir.Change{{
@@ -67,6 +68,12 @@ func TestChanges(t *testing.T) {
 		if got := name(c.pid, add+1); got != c.want {
 			t.Errorf("process %d at %d: %q, want %q", c.pid-gone, c.time, got, c.want)
 		}
+	}
+	// A process whose parent was there before.
+	batches = [][]procdir.Change{{{Time: 50, Pid: forked, Parent: os.Getpid()}}}
+	p.At(51)
+	if pc := uint64(reflect.ValueOf(TestChanges).Pointer()); p.at(forked, pc) == nil {
+		t.Errorf("no code of the parent at %#x", pc)
 	}
 	p.At(19)
 	if got := p.Plausible(gone, []uint64{add, add + 1, 0x5000}); len(got) != 2 {

@@ -225,6 +225,15 @@ func (p *Processes) Code(pid int) (list []unwind.Module) {
 	return list
 }
 
+// Snapshot is the image that a process has now, for later; nil: nothing is known of it.
+func (p *Processes) Snapshot(pid int) *Image {
+	o := p.known[pid]
+	if o == nil || o.part {
+		return nil
+	}
+	return &Image{pid: o.pid, files: o.files, root: o.root, mods: o.mods, parts: o.parts, code: o.code}
+}
+
 // inProcess looks up addresses of a process.
 type inProcess struct {
 	*Processes

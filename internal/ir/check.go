@@ -282,7 +282,7 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("the size must be a multiple of 8 from %d to %d", RecordHeader, MaxRecord)
 		}
 	},
-	Walk: checkFrames, Intern: checkFrames,
+	Walk: checkFrames, Intern: checkFrames, UserStack: checkFrames,
 	StackID: func(c *checker, i *Instr) {
 		if n := i.Aux &^ 7; n <= 0 || i.Aux&6 != 0 || n > MaxRecord {
 			c.fail("%#x is no stack of a number of frames", i.Aux)

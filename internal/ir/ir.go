@@ -185,6 +185,11 @@ const (
 	// StackID is the number of stack Aux&1 (0 kernel, 1 user), of which Aux&^7 bytes of return addresses count, in the engine's
 	// tables of stacks: the same for equal stacks; 0 if they have no place, 1 if there is no stack. What it finds is not compared.
 	StackID
+	// UserStack is the stack of the program as a part of a key: its number in the engine's tables of stacks, with that of the process's address
+	// space above it (unwind/spaces.go); the same for equal stacks of one address space that were followed in the same way, 0 if
+	// they have no place, 1 if there is no stack. Aux bytes of return addresses count. A is the address of the struct pt_regs, in kernel memory, that has
+	// the program's registers. What it finds is not compared.
+	UserStack
 	Result // the program ends with A's low 32 bits as its return value, if it is the last Result on the way; without one it is the backend's usual one
 
 	NumOps

@@ -191,10 +191,11 @@ var Ops = [NumOps]OpInfo{
 	MapCount: {Name: "mapcount", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "nab"},
 	MapMax:   {Name: "mapmax", A: SlotOperand, B: IntOperand, Widths: noWidth, form: "naib"},
 
-	Give:    {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
-	Take:    {Name: "take", Result: IntResult, Effect: true, Widths: noWidth},
-	StackID: {Name: "stackid", Result: IntResult, Effect: true, Widths: noWidth, form: "n"},
-	Result:  {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},
+	Give:      {Name: "give", A: IntOperand, Widths: noWidth, form: "a"},
+	Take:      {Name: "take", Result: IntResult, Effect: true, Widths: noWidth},
+	StackID:   {Name: "stackid", Result: IntResult, Effect: true, Widths: noWidth, form: "n"},
+	UserStack: {Name: "userstack", A: IntOperand, Result: IntResult, Effect: true, Widths: noWidth, form: "an"},
+	Result:    {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},
 }
 
 func binary(name string, commutes bool) OpInfo {

@@ -2,6 +2,7 @@ package ring
 
 import (
 	"encoding/binary"
+	"math/bits"
 	"sync/atomic"
 )
 
@@ -34,6 +35,7 @@ import (
 // The number of a stack, 32 bits: the place of the outermost frame, StackEnd times the reason of its end
 // (unwind.End), and StackKnown. 0 is none.
 const (
+	// StackNodes is how many nodes the table of a process has. The kernel's table may have fewer: a power of two.
 	StackNodes  = 1 << stackBits
 	StackProbes = 16
 	StackFirst  = 1 << 63
@@ -51,7 +53,7 @@ const (
 	StacksSize  = PageSize + 8*StackNodes
 
 	stackBits     = 20
-	parentInverse = 838861 // of StackParent, modulo StackNodes
+	parentInverse = 838861 // of StackParent, modulo StackNodes and smaller powers of two
 	// maxStack bounds the frames of a stack: hostile nodes may be parents of each other.
 	maxStack = 1024
 	// keptStacks bounds the memory of the stacks that a Stacks keeps, in bytes.
@@ -59,9 +61,11 @@ const (
 	endMask    = 7
 )
 
-// StackHome is the first place of the frame at pc that called parent.
-func StackHome(parent uint32, pc uint64) uint32 {
-	return (StackParent*parent + uint32(pc)*StackMix>>StackMixShift) % StackNodes
+// StackHome is the first place of the frame at pc that called parent, in a table of StackNodes.
+func StackHome(parent uint32, pc uint64) uint32 { return stackHome(parent, pc, stackBits) }
+
+func stackHome(parent uint32, pc uint64, bits uint) uint32 {
+	return (StackParent*parent + uint32(pc)*StackMix>>(32-bits)) % (1 << bits)
 }
 
 // StackWord is the word of a node at its home.
@@ -77,13 +81,17 @@ func StackWord(pc uint64, first bool) uint64 {
 type Stacks struct {
 	shared *Shared
 	off    uint64 // of the table in it
+	bits   uint   // the table has 1 << bits nodes
 	known  map[uint32][]byte
 	bytes  int
 }
 
 // StacksIn returns the reader of a table in memory that no program can take away.
-func StacksIn(mem []byte) *Stacks {
-	return &Stacks{shared: &Shared{mem: mem, foreign: true}, known: map[uint32][]byte{}}
+func StacksIn(mem []byte) *Stacks { return StacksOf(mem, StackNodes) }
+
+// StacksOf is StacksIn for a table with as many nodes, a power of two up to StackNodes.
+func StacksOf(mem []byte, nodes uint32) *Stacks {
+	return &Stacks{shared: &Shared{mem: mem, foreign: true}, bits: uint(bits.TrailingZeros32(nodes)), known: map[uint32][]byte{}}
 }
 
 // Stacks returns a reader of the table of stacks; nil if there is none.
@@ -91,7 +99,7 @@ func (s *Shared) Stacks() *Stacks {
 	if s.g.stacks() == 0 {
 		return nil
 	}
-	return &Stacks{shared: s, off: s.g.stacks(), known: map[uint32][]byte{}}
+	return &Stacks{shared: s, off: s.g.stacks(), bits: stackBits, known: map[uint32][]byte{}}
 }
 
 // Frames returns the program counters of a stack as u64, innermost first, and the reason of its end. They are valid
@@ -124,7 +132,7 @@ func (t *Stacks) follow(number uint32) []byte {
 		return nil
 	}
 	var list [maxStack]uint64
-	for n, place := 0, number%StackNodes; n < maxStack; n++ {
+	for n, place := 0, number%(1<<t.bits); n < maxStack; n++ {
 		w := atomic.LoadUint64(t.node(place))
 		d := uint32(w % (1 << StackShift))
 		if d == 0 || d > StackProbes {
@@ -135,7 +143,7 @@ func (t *Stacks) follow(number uint32) []byte {
 		if w&StackFirst != 0 {
 			return innermostFirst(list[:n+1])
 		}
-		place = (place - (d - 1) - StackHome(0, pc)) * parentInverse % StackNodes
+		place = (place - (d - 1) - stackHome(0, pc, t.bits)) * parentInverse % (1 << t.bits)
 	}
 	return nil
 }
@@ -160,7 +168,7 @@ func (t *Stacks) Full() uint64 { return atomic.LoadUint64(t.shared.word(t.off)) 
 func (t *Stacks) Intern(pcs []uint64, end uint8) uint32 {
 	node := uint32(0)
 	for i, pc := range pcs {
-		place, ok := t.enter(StackHome(node, pc), StackWord(pc, i == 0))
+		place, ok := t.enter(stackHome(node, pc, t.bits), StackWord(pc, i == 0))
 		if !ok {
 			atomic.AddUint64(t.shared.word(t.off), 1)
 			return 0
@@ -173,7 +181,7 @@ func (t *Stacks) Intern(pcs []uint64, end uint8) uint32 {
 // enter finds or makes the node whose word at its home is w.
 func (t *Stacks) enter(home uint32, w uint64) (place uint32, ok bool) {
 	for d := range uint32(StackProbes) {
-		place, w := (home+d)%StackNodes, w+uint64(d)
+		place, w := (home+d)%(1<<t.bits), w+uint64(d)
 		for {
 			switch was := atomic.LoadUint64(t.node(place)); {
 			case was == w:

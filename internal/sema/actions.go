@@ -23,6 +23,7 @@ type keyExpr struct {
 	count expr // of the bytes of text that does not end with a zero
 	bytes int64
 	lit   *strLit
+	user  bool // a stack of a program, at a place of the kernel engine
 }
 
 // checkActions checks the actions of a place.
@@ -255,8 +256,11 @@ func mapKey(c *checker, m *Map, list []lang.Expr, whole lang.Span) (out []keyExp
 			if r, ok := x.(*lang.Reg); !ok || r.Name != "bt" && r.Name != "ubt" {
 				c.fail(x.Span(), "this part of the key of "+m.Name+" is a stack: $bt", "")
 			}
-			if inKernel := c.in.Kernel != nil; !inKernel && c.in.StackFrames <= 0 || inKernel && (c.in.Kernel.User || x.(*lang.Reg).Name != "bt") {
+			switch k.user = c.in.Kernel != nil && (c.in.Kernel.User || x.(*lang.Reg).Name == "ubt"); {
+			case c.in.Kernel == nil && c.in.StackFrames <= 0:
 				c.fail(x.Span(), "stacks cannot be keys at this place", "--engine process, without --stack copy")
+			case k.user && m.Kind == MapNumber:
+				c.fail(x.Span(), "the stack of a program cannot be a key of numbers here: it may have several numbers of its own", "")
 			}
 		case KeyThread:
 			if r, ok := x.(*lang.Reg); !ok || r.Name != "tid" {

@@ -81,6 +81,8 @@ func (vs *values) keyOperand(m *Map, k keyExpr) ir.Value {
 		return vs.reg(ir.RegThread)
 	case k.Kind == KeyThread:
 		return vs.b.Un(ir.ZExt, 4, vs.env(ir.EnvPidTgid))
+	case k.Kind == KeyStack && k.user:
+		return vs.userStack(k.Frames)
 	case k.Kind == KeyStack && vs.in.Kernel != nil:
 		frames := int64(maxFrames)
 		if k.Frames > 0 {
@@ -179,6 +181,8 @@ func (vs *values) mapRead(x *mapExpr) ir.Value {
 
 // actions emits the changes of maps.
 func (l *lowerer) actions(list []*action) {
+	l.follow(list)
+	defer func() { l.followed = nil }()
 	for _, a := range list {
 		switch {
 		case a.Map == nil && a.Do == Keep:

@@ -9,14 +9,15 @@ import (
 // emitter emits what needs no tree: registers, the context block, loads, bits of words, and
 // locations of debug information.
 type emitter struct {
-	in     *Input
-	b      *ir.Builder
-	frame  int64 // the register that the CFA rule counts from: slots there are readable; -1: none
-	params map[ir.BlockID]int
-	traps  *traps           // of the field in work, or of the condition
-	pair   paired           // the entry of the call, at a return
-	tables map[string]int64 // numbers of the session's maps
-	locals map[int]ir.Value // what actions have kept
+	in       *Input
+	b        *ir.Builder
+	frame    int64 // the register that the CFA rule counts from: slots there are readable; -1: none
+	params   map[ir.BlockID]int
+	traps    *traps           // of the field in work, or of the condition
+	pair     paired           // the entry of the call, at a return
+	tables   map[string]int64 // numbers of the session's maps
+	followed map[int]ir.Value // stacks of the program that are known, by frames
+	locals   map[int]ir.Value // what actions have kept
 }
 
 func (em *emitter) env(number int64) ir.Value {

@@ -1,6 +1,9 @@
 package sema
 
 import (
+	"maps"
+	"slices"
+
 	"github.com/jalon-trace/jalon/internal/arch"
 	"github.com/jalon-trace/jalon/internal/ir"
 )
@@ -67,4 +70,61 @@ func (l programStack) regs() (pc, sp, fp ir.Value) {
 		return l.b.Load(8, false, regs, at.Distance+int64(off), ir.NoBlock)
 	}
 	return load(processor.PC), load(processor.SP), load(processor.FP)
+}
+
+// userStack is the stack of the program at a place of the kernel engine, of at most n frames; 0: as many as are recorded.
+func (vs *values) userStack(n int) ir.Value {
+	if v, has := vs.followed[n]; has {
+		return v
+	}
+	if n <= 0 {
+		n = vs.in.StackFrames
+	}
+	if n <= 0 || n > maxWalked {
+		n = maxWalked
+	}
+	regs := ir.None
+	switch where := vs.in.Kernel.UserRegs; {
+	case vs.in.FramePointers:
+	case vs.in.Kernel.User:
+		regs = vs.env(ir.EnvContext)
+	case where != nil && where() != nil:
+		at := where()
+		regs = vs.b.Bin(ir.Add, 8, vs.b.Load(8, false, vs.env(ir.EnvTask), at.Stack, ir.NoBlock), vs.b.Const(at.Distance))
+	}
+	if regs == ir.None {
+		regs = vs.b.Const(0) // frame pointers are followed
+	}
+	return vs.b.Def(ir.I64, ir.Instr{Op: ir.UserStack, A: regs, B: ir.None, Aux: 8 * int64(n), Fault: ir.NoBlock})
+}
+
+// follow follows the stacks once that several keys have, if it is certain that one of them is needed.
+func (l *lowerer) follow(list []*action) {
+	uses, certain, depth := map[int]int{}, map[int]bool{}, 0
+	for _, a := range list {
+		switch {
+		case a.Map == nil && a.Do == Begin:
+			depth++
+		case a.Map == nil && a.Do == End:
+			depth--
+		case a.Map == nil && a.Do == Leave:
+			depth = len(list) // what comes after is not certain
+		}
+		for _, k := range a.key {
+			if k.user {
+				uses[k.Frames]++
+				certain[k.Frames] = certain[k.Frames] || depth == 0 && a.cond == nil
+			}
+		}
+	}
+	var found map[int]ir.Value
+	for _, n := range slices.Sorted(maps.Keys(uses)) {
+		if uses[n] > 1 && certain[n] {
+			if found == nil {
+				found = map[int]ir.Value{}
+			}
+			found[n] = l.userStack(n)
+		}
+	}
+	l.followed = found
 }

@@ -89,7 +89,7 @@ const (
 type KeyPart struct {
 	Kind  KeyKind
 	Bytes int // of a KeyText: a multiple of 8 up to MaxKeyText
-	// Frames is how many frames of a KeyStack in the kernel count; 0: all.
+	// Frames is how many frames of a KeyStack in the kernel engine count; 0: all.
 	Frames int
 }
 
@@ -103,8 +103,9 @@ type KeyKind uint8
 const (
 	KeyNumber KeyKind = iota
 	KeyText
-	// KeyStack is a stack, as its number in the session's table of stacks (ring.Stacks), or in those of the kernel engine, whose
-	// numbers do not have ring.StackKnown (1: there is no stack); 0: the table had no room.
+	// KeyStack is a stack, as its number in the session's table of stacks (ring.Stacks), or in those of the kernel engine; 0: the table had no
+	// room. In the kernel a stack of a program has the number of an address space in the upper half (ir.UserStack), and one of the kernel
+	// does not have ring.StackKnown (1: there is no stack). A stack of a program may have several such numbers there.
 	KeyStack
 	// KeyThread is the thread: in a process its thread pointer (which at one time one thread has), in the kernel its number
 	// ($tid), which is less than LeastThread.
@@ -141,7 +142,7 @@ type Action struct {
 	Local int
 	After int // see Begin
 	// Key has an expression for each part: a scalar for KeyNumber; for KeyText str(p[, n]), a pointer to characters or
-	// an array of them; $bt for KeyStack: at places in the kernel the kernel's.
+	// an array of them; $bt for KeyStack: at places in the kernel the kernel's, and $ubt is the program's.
 	Key   []lang.Expr
 	Value lang.Expr // nil where there is none
 	If    lang.Expr // nil: always

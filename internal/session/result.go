@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -58,13 +59,8 @@ func (s *Session) nameStacks(m *MapResult) {
 			switch {
 			case m.Stacks[number] != nil:
 				continue
-			case number&ring.StackKnown == 0:
-				if number == 1 {
-					m.Stacks[number] = []string{"(no stack)"}
-				}
-				for _, f := range s.KernelStack(number) {
-					m.Stacks[number] = append(m.Stacks[number], frameName(f))
-				}
+			case number>>32 != 0 || number&ring.StackKnown == 0:
+				m.Stacks[number] = s.kernelNames(number)
 				continue
 			case table == nil:
 				continue
@@ -82,7 +78,56 @@ func (s *Session) nameStacks(m *MapResult) {
 	}
 }
 
-// KernelStack returns the frames of a stack of the kernel that is a part of a key (sema.KeyStack), innermost first; nil: the stack
+// kernelNames names the frames of a stack that programs of the kernel have in keys.
+func (s *Session) kernelNames(number uint64) (names []string) {
+	if number == 1 {
+		return []string{"(no stack)"}
+	}
+	list := s.KernelStack(number)
+	for _, f := range list {
+		names = append(names, frameName(f))
+	}
+	if n := len(list); n > 0 && list[n-1].Cut != "" {
+		names = append(names, "("+list[n-1].Cut+")")
+	}
+	return names
+}
+
+// StackProcess is the process of a stack that is a part of a key in the kernel; 0: it is no stack of a process.
+func (s *Session) StackProcess(number uint64) int {
+	if s.kern.Engine == nil || number>>32 == 0 {
+		return 0
+	}
+	return s.kern.Engine.StackProcess(number)
+}
+
+// joinStacks makes one element of those whose keys differ in the numbers of equal stacks only.
+func (s *Session) joinStacks(m *MapResult) {
+	first, _ := m.Layout()
+	type stack struct {
+		pid   int
+		names string
+	}
+	one, merged := map[stack]uint64{}, maps.Merged{}
+	for _, t := range m.Merged {
+		key := slices.Clone(t.Key)
+		for i, part := range m.Key {
+			number := key[first[i]]
+			if part.Kind != sema.KeyStack || number>>32 == 0 {
+				continue
+			}
+			of := stack{s.StackProcess(number), strings.Join(m.Stacks[number], "\n")}
+			if _, has := one[of]; !has {
+				one[of] = number
+			}
+			key[first[i]] = one[of]
+		}
+		merged.Put(key, t.Value, t.Shown, m.Sums(), m.Kind != sema.MapNumber)
+	}
+	m.Merged = merged
+}
+
+// KernelStack returns the frames of a stack that is a part of a key in the kernel (sema.KeyStack), innermost first; nil: the stack
 // was not kept.
 func (s *Session) KernelStack(number uint64) []debuginfo.Frame {
 	if s.kern.Engine == nil {
@@ -139,6 +184,9 @@ func (s *Session) maps() (list []MapResult) {
 	}
 	for i := range list {
 		s.nameStacks(&list[i])
+		if len(list[i].Stacks) > 0 {
+			s.joinStacks(&list[i])
+		}
 	}
 	return list
 }
@@ -231,6 +279,9 @@ func (s *Session) result() *Result {
 		sum.Waits += src.Waits()
 		sum.StacksFull += src.StacksFull()
 		sum.Sites = append(sum.Sites, s.count(src)...)
+	}
+	if s.kern.Engine != nil {
+		sum.KeysFull, sum.Pointers = s.kern.Engine.StackCounts()
 	}
 	r.Maps = s.maps()
 	r.Variables, r.Failed = s.variables()

@@ -312,6 +312,9 @@ func (s *Session) poll() {
 	if err == nil {
 		err = s.mine.Unblock()
 	}
+	if s.kern.Engine != nil {
+		s.kern.Engine.Tend()
+	}
 	if enough || err != nil {
 		s.dispatch(ev{kind: evStop, err: err}, 0)
 	}

@@ -6,7 +6,7 @@ package unwind
 //	ProcessTgid   u32: the process; 0: none
 //	ProcessStale  u32: not 0: its code may have changed since the list was made
 //	ProcessPages  how many pages of code the process had then (mm_struct.exec_vm); 0: the list is being made
-//	ProcessList   offset of the list << ListShift | modules in the list
+//	ProcessList   number of the address space << SpaceShift | offset of the list << ListShift | modules in the list
 //
 // Behind them are lists of modules, as in an area of a process but with offsets into the shared area in place of addresses, and the
 // tables, each once. What a walk can have found does not change: a list of a process is replaced by another one.

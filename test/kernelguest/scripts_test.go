@@ -48,7 +48,7 @@ func TestGuest_ScriptMaps(t *testing.T) {
 func TestGuest_MapsOfKilledScript(t *testing.T) {
 	before := remains(t)
 	for range 3 {
-		p := testkit.Start(t, jalon, "run", "-e", `tracepoint:syscalls:sys_enter_write { @w[comm] = count(); } kprobe:vfs_read { @[comm, kstack] = count(); @h = hist(arg2); } interval:ms:50 { printf("on\n"); print(@h); }`)
+		p := testkit.Start(t, jalon, "run", "-e", `tracepoint:syscalls:sys_enter_write { @w[comm] = count(); } kprobe:vfs_read { @[comm, kstack] = count(); @h = hist(arg2); @u[ustack, comm] = sum(arg2); } interval:ms:50 { printf("on\n"); print(@h); }`)
 		p.AwaitOut("on\n")
 		w := work(t, "works", "1")
 		w.once()

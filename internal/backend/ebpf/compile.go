@@ -137,6 +137,8 @@ func (c *Config) supports(in *ir.Instr) error {
 		}
 	case ir.Intern:
 		return errors.New("the stack: the kernel's programs give it no number")
+	case ir.UserStack:
+		return c.userStacks(in)
 	case ir.StackID:
 		if c.stacks(in) == nil {
 			return errors.New("the stack: the kernel's programs have no table of stacks")

@@ -96,8 +96,10 @@ type Config struct {
 
 	// Maps are the tables of the program's maps, by number.
 	Maps []Table
-	// Stacks are the tables of stacks, for ir.StackID: those of equal Frames are tried in this order.
+	// Stacks are the tables of stacks, for ir.StackID and ir.UserStack: those of equal Frames are tried in this order.
 	Stacks []StackTable
+	// UserStacks is the table of stacks of programs, for ir.UserStack. With it, Tables is needed.
+	UserStacks UserStacks
 
 	// Followed is the table of the processes that are followed, for ir.EnvFollowed: a byte for each number.
 	Followed Bytes

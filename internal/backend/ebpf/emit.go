@@ -31,10 +31,11 @@ const (
 	areaKey                // of a map
 	areaWalk               // the state of a walk along the stack
 	areaTables             // of the pages of a process's code
+	areaIntern             // of a stack that is entered into the table of stacks
 	numAreas
 )
 
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 40, areaDone: 16, areaPid: 24, areaParts: 48, areaWalk: walkSize, areaTables: 16}
+var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 40, areaDone: 16, areaPid: 24, areaParts: 48, areaWalk: walkSize, areaTables: 16, areaIntern: internSize}
 
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {

@@ -77,6 +77,9 @@ func (su *surroundings) haveTables() {
 func (w *walk) sharedList() {
 	w.process()
 	w.emit(asm.LoadMem(asm.R1, asm.R2, unwind.ProcessList, asm.DWord))
+	if w.listed != nil {
+		w.listed()
+	}
 	w.mov(asm.R2, asm.R1)
 	w.emit(asm.RSh.Imm(asm.R1, unwind.ListShift))
 	w.keep(walkList, asm.R1)

@@ -45,6 +45,18 @@ type walk struct {
 	at   int16 // of areaWalk
 	end  label // with the flags in r0
 	ends [unwind.Damaged + 1]label
+	// take takes the caller's pc, which is in walkPC, and goes on with it. signal: it is no return address.
+	take func(again label, signal bool)
+	// listed, if not nil, is emitted where r1 has the word of the process's list (unwind.ProcessList), which it keeps.
+	listed func()
+}
+
+func (g *gen) newWalk(in *ir.Instr) *walk {
+	w := &walk{copies: g.copies, in: in, at: g.area(areaWalk), end: g.newLabel()}
+	for e := range w.ends {
+		w.ends[e] = g.newLabel()
+	}
+	return w
 }
 
 // walks reports why a walk cannot be made.
@@ -64,29 +76,33 @@ func (c *Config) walks(in *ir.Instr) error {
 }
 
 func (g *gen) lowerWalk(in *ir.Instr) {
-	w := &walk{copies: g.copies, in: in, at: g.area(areaWalk), end: g.newLabel()}
-	for e := range w.ends {
-		w.ends[e] = g.newLabel()
-	}
+	w := g.newWalk(in)
+	w.take = w.record
 	w.begin()
 	g.movImm(asm.R1, 8)
 	w.keep(walkI, asm.R1)
-	g.movImm(asm.R1, 0)
+	w.follow(func() {})
+	w.finish()
+}
+
+// follow goes from frame to frame, behind what is done first.
+func (w *walk) follow(first func()) {
+	w.movImm(asm.R1, 0)
 	w.keep(walkModule+unwind.ModuleLo, asm.R1)
 	w.keep(walkModule+unwind.ModuleHi, asm.R1)
 	if w.shared() {
 		w.sharedList()
 	} else {
-		g.movImm(asm.R3, int64(g.c.Walk+unwind.AreaCount))
+		w.movImm(asm.R3, int64(w.c.Walk+unwind.AreaCount))
 		w.read(walkCount, 8, unwind.Unknown)
 	}
-	again := g.here()
+	first()
+	again := w.here()
 	w.module()
 	w.row()
 	w.canonical(again)
 	w.caller()
-	w.goOn(again, false)
-	w.finish()
+	w.take(again, false)
 }
 
 // shared reports whether the tables are in the shared area.
@@ -309,7 +325,7 @@ func (w *walk) others(again label) {
 	}
 	w.word(asm.R1, walkCFA)
 	w.keep(walkSP, asm.R1)
-	w.goOn(again, true)
+	w.take(again, true)
 	w.bind(ended)
 	w.jumpIfImm(asm.JEq, 8, asm.R1, int32(unwind.Outermost), w.ends[unwind.Whole])
 	w.jumpIfImm(asm.JEq, 8, asm.R1, int32(unwind.None), w.ends[unwind.Unknown])
@@ -334,8 +350,8 @@ func (w *walk) caller() {
 	w.read(walkPC, 8, unwind.Unreadable)
 }
 
-// goOn stores the caller's pc and goes on with it.
-func (w *walk) goOn(again label, signal bool) {
+// record stores the caller's pc in the record.
+func (w *walk) record(again label, signal bool) {
 	w.word(asm.R3, walkPC)
 	w.jumpIfImm(asm.JEq, 8, asm.R3, 0, w.ends[unwind.Whole])
 	w.word(asm.R2, walkI)

@@ -106,6 +106,7 @@ type machine struct {
 	mem     []byte // of buffers
 	maps    []*ebpf.Map
 	tabled  *ebpf.Map // sharedName
+	others  map[string]*ebpf.Map
 	mapsMem [][]byte
 	high    *ebpf.Map
 	highMem []byte
@@ -268,6 +269,8 @@ func (m *machine) tryLoad(typ ebpf.ProgramType, insns asm.Instructions) (*ebpf.P
 			x = m.maps[at]
 		} else if name == sharedName {
 			x = m.tabled
+		} else if m.others[name] != nil {
+			x = m.others[name]
 		} else if name != mapName {
 			continue
 		}

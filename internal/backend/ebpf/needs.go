@@ -12,7 +12,7 @@ func (an *analysis) direct() bool {
 
 func (an *analysis) needsContext(in *ir.Instr) bool {
 	switch in.Op {
-	case ir.Ctx, ir.CopyFrames, ir.StackID:
+	case ir.Ctx, ir.CopyFrames, ir.StackID, ir.UserStack:
 		return true
 	case ir.Walk:
 		return an.c.Tables.Name == ""
@@ -66,7 +66,7 @@ func (an *analysis) calls(in *ir.Instr) bool {
 		return in.Imm != ir.EnvContext
 	case ir.Reg:
 		return in.Imm == ir.RegThread
-	case ir.StrEq, ir.Reserve, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm, ir.Walk, ir.StackID, ir.Count, ir.Give, ir.Take:
+	case ir.StrEq, ir.Reserve, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm, ir.Walk, ir.StackID, ir.UserStack, ir.Count, ir.Give, ir.Take:
 		return true
 	case ir.Copy:
 		_, ok := an.contextCopy(in)

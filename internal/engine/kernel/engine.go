@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -84,6 +85,7 @@ func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x := &Engine{Host: e, run: opt, known: map[*engine.Program]*program{}}
 	x.loader = loader{base: e.base, facts: e.facts, pids: e.pids, run: &x.run}
 	x.loader.walks = walkTables{base: e.base, facts: e.facts, user: e.user}
+	x.loader.users = userStacks{base: e.base, facts: e.facts, user: e.user}
 	x.loader.watched = codeWatch{base: e.base, user: e.user}
 	x.calls = syscalls{base: e.base, facts: e.facts}
 	x.attacher = attacher{base: e.base, facts: e.facts, run: &x.run, listeners: listeners{k: e.k, on: map[string]*listener{}}}
@@ -213,8 +215,8 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 			return errs, err
 		}
 	}
+	e.loader.walks.update(cmp.Or(e.opt.Tgid, e.opt.Counted))
 	if e.opt.Tgid != 0 { // while the event exists
-		e.loader.walks.update(e.opt.Tgid)
 		e.user.Watch(e.opt.Tgid)
 	}
 	programs := e.chosen(list)
@@ -384,7 +386,7 @@ func (e *Engine) Close() error {
 		}
 	}
 	errs = append(errs, e.calls.close())
-	errs = append(errs, e.loader.follower.close(), e.loader.walks.close(), e.loader.watched.close())
+	errs = append(errs, e.loader.follower.close(), e.loader.walks.close(), e.loader.users.close(), e.loader.watched.close())
 	for _, on := range e.attacher.listeners.on {
 		errs = append(errs, on.prog.Close())
 	}

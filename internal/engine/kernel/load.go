@@ -44,6 +44,7 @@ type loader struct {
 	tables  []*table
 	stacks  []*stackTable
 	walks   walkTables
+	users   userStacks
 	watched codeWatch
 }
 
@@ -158,22 +159,41 @@ func (e *loader) loadOne(l *load) error {
 	if p.Schema != nil && slices.ContainsFunc(p.Schema.Fields, ofProgram) {
 		e.watched.watch()
 	}
-	if byTables(p.IR) {
+	ofUser := uses(p.IR, ir.UserStack)
+	if byTables(p.IR) || ofUser && e.followed() {
 		if err := e.walks.open(); err != nil {
 			return fmt.Errorf("tables for following stacks: %w", err)
 		}
 		cfg.Tables = e.walks.code
 		buffers = append(buffers, e.walks.buffer)
 	}
-	insns, err := e.code(p, cfg)
-	if err != nil {
-		return err
+	if ofUser {
+		e.watched.watch()
+		if e.followed() {
+			if err := e.users.open(&e.walks); err != nil {
+				return fmt.Errorf("the table of stacks: %w", err)
+			}
+			cfg.UserStacks = e.users.code
+			buffers = append(buffers, e.users.buffer)
+		}
 	}
 	v := p.at.v
-	l.loaded, err = e.k.Load(bpf.Program{
-		Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers, Stacks: stacks,
-		Sleepable: cfg.Sleeps,
-	})
+	var insns asm.Instructions
+	load := func() (err error) {
+		if insns, err = e.code(p, cfg); err != nil {
+			return err
+		}
+		l.loaded, err = e.k.Load(bpf.Program{
+			Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers, Stacks: stacks,
+			Sleepable: cfg.Sleeps,
+		})
+		return err
+	}
+	if err = load(); err != nil && cfg.UserStacks.Name != "" { // several such walks are more than a verifier follows
+		e.logf("%s: stacks in keys are by frame pointers: %v", p.Label, err)
+		cfg.UserStacks = ebpf.UserStacks{}
+		err = load()
+	}
 	if err != nil {
 		if log := bpf.VerifierLog(err); log != "" {
 			e.logf("%s: the verifier's log:\n%s", p.Label, log)
@@ -210,7 +230,7 @@ func (e *loader) config(p *program) ebpf.Config {
 		Name: bufferName, Layout: layout, Slack: uint64(flat.Slack), MapSize: flat.Size(), Sites: uint32(flat.Sites),
 		Context: v.context, Space: space(p), Features: e.features(), Return: kind.Return(),
 		Atomic: kind == bpf.Uprobe || kind == bpf.Uretprobe,
-		Sleeps: (kind == bpf.Uprobe || kind == bpf.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(p.IR),
+		Sleeps: (kind == bpf.Uprobe || kind == bpf.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(p.IR) && !uses(p.IR, ir.UserStack),
 	}
 }
 
@@ -224,14 +244,19 @@ func byTables(p *ir.Program) bool {
 	return false
 }
 
-func walks(p *ir.Program) bool {
+func walks(p *ir.Program) bool { return uses(p, ir.Walk) }
+
+func uses(p *ir.Program, op ir.Op) bool {
 	for in := range p.Instrs() {
-		if in.Op == ir.Walk {
+		if in.Op == op {
 			return true
 		}
 	}
 	return false
 }
+
+// followed reports whether programs can follow stacks of processes by tables.
+func (e *loader) followed() bool { return e.facts.followable() && e.pids.namespace == nil }
 
 // readsMemory: only then a program need wait for it. Walks along the stack do not wait.
 func readsMemory(p *ir.Program) bool {

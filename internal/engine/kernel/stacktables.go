@@ -28,7 +28,7 @@ type stackTable struct {
 func (e *loader) stackTablesOf(p *ir.Program) (list []*stackTable, err error) {
 	for in := range p.Instrs() {
 		frames := in.Aux / 8
-		if in.Op != ir.StackID || slices.ContainsFunc(list, func(t *stackTable) bool { return t.code.Frames == frames }) {
+		if in.Op != ir.StackID && in.Op != ir.UserStack || slices.ContainsFunc(list, func(t *stackTable) bool { return t.code.Frames == frames }) {
 			continue
 		}
 		of := e.stacksOf(frames)
@@ -64,32 +64,35 @@ func (e *loader) newStackTable(frames int64) (*stackTable, error) {
 	return t, nil
 }
 
-// StackByNumber returns the frames of a stack of the kernel that programs have given a number (ir.StackID). nil: there is none.
-func (e *Engine) StackByNumber(number uint64) ([]debuginfo.Frame, error) {
-	for _, t := range e.loader.stacks {
-		place := number - uint64(t.code.First)
-		if place >= stackPlaces {
-			continue
+// byNumber returns the return addresses of a stack that the kernel has followed (ir.StackID). nil: there is none.
+func (e *loader) byNumber(number uint64) ([]uint64, error) {
+	for _, t := range e.stacks {
+		if place := number - uint64(t.code.First); place < stackPlaces {
+			return t.stacks.Frames(uint32(place))
 		}
-		pcs, err := t.stacks.Frames(uint32(place))
-		if err != nil {
-			return nil, err
-		}
-		var out []debuginfo.Frame
-		first := e.tracing(pcs)
-		for i, pc := range pcs[first:] {
-			caller := first+i > 0
-			if !image.InKernel(pc) {
-				break
-			}
-			if !caller {
-				pc = e.probedAny(pc)
-			}
-			out = append(out, e.facts.kernel.Frames(pc, caller)...)
-		}
-		return out, nil
 	}
 	return nil, nil
+}
+
+// StackByNumber returns the frames of a stack that programs have given a number (ir.StackID, ir.UserStack). nil: there is none.
+func (e *Engine) StackByNumber(number uint64) ([]debuginfo.Frame, error) {
+	if number>>32 != 0 {
+		return e.userStack(number)
+	}
+	pcs, err := e.loader.byNumber(number)
+	var out []debuginfo.Frame
+	first := e.tracing(pcs)
+	for i, pc := range pcs[first:] {
+		caller := first+i > 0
+		if !image.InKernel(pc) {
+			break
+		}
+		if !caller {
+			pc = e.probedAny(pc)
+		}
+		out = append(out, e.facts.kernel.Frames(pc, caller)...)
+	}
+	return out, err
 }
 
 // probedAny is probed for a stack whose site is not known.

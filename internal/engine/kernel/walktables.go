@@ -71,6 +71,7 @@ type walkTables struct {
 	full    bool
 	watched error // why the slots are not watched: then there are none
 	watch   []watcher
+	spaces  *userStacks // gives numbers to address spaces; nil: there are no stacks in keys
 	// followed and copied are how many stacks were read, for the log.
 	followed, copied uint64
 }
@@ -81,6 +82,7 @@ type slotOwner struct {
 	list   uint64 // offset of its list; 0: none
 	room   int    // modules
 	size   int    // bytes of it
+	space  uint32 // the number of what the list was made of; 0: it has none
 	update time.Time
 	wait   time.Duration // until the next update, unless the code is known to have changed
 }
@@ -158,7 +160,7 @@ func (w *walkTables) update(pid int) {
 	list := w.user.Code(pid)
 	if len(list) > 0 && len(list) <= mostModules && pages != 0 && codePages(pid) == pages {
 		if b, ok := w.encode(list); ok && w.place(&own, &old, b, now) {
-			store64(slot[unwind.ProcessList:], own.list<<unwind.ListShift|uint64(len(list)))
+			store64(slot[unwind.ProcessList:], uint64(own.space)<<unwind.SpaceShift|own.list<<unwind.ListShift|uint64(len(list)))
 			store64(slot[unwind.ProcessPages:], pages)
 		}
 	}
@@ -172,13 +174,33 @@ func (w *walkTables) update(pid int) {
 // place gives a process a list: its old one, if that is the same.
 func (w *walkTables) place(own, old *slotOwner, b []byte, now time.Time) (ok bool) {
 	if old.size == len(b) && old.list != 0 && bytes.Equal(w.mem[old.list:old.list+uint64(len(b))], b) {
-		own.list, own.room, own.size = old.list, old.room, old.size
-		return true
+		own.list, own.room, own.size, own.space = old.list, old.room, old.size, old.space
+		return w.number(own)
 	}
 	if own.list, own.room, ok = w.room(len(b)/unwind.ModuleSize, now); ok {
 		own.size = copy(w.mem[own.list:], b)
+		ok = w.number(own)
 	}
 	return ok
+}
+
+// number gives the address space of a list a number, if stacks in keys need one.
+func (w *walkTables) number(own *slotOwner) (ok bool) {
+	if w.spaces == nil || own.space != 0 {
+		return true
+	}
+	own.space, ok = w.spaces.give(own.pid)
+	return ok
+}
+
+// numbered makes all lists invalid, because they have no numbers yet.
+func (w *walkTables) numbered(by *userStacks) {
+	w.spaces = by
+	for n, own := range w.slots {
+		store64(w.mem[n*unwind.ProcessSize+unwind.ProcessPages:], 0)
+		own.wait = 0
+		w.slots[n] = own
+	}
 }
 
 // encode makes a list, and writes the tables that it needs.

@@ -20,7 +20,10 @@ func (w *watcher) close() (err error) {
 	if w.link != nil {
 		err = w.link.Close()
 	}
-	return errors.Join(err, w.prog.Close())
+	if w.prog != nil {
+		err = errors.Join(err, w.prog.Close())
+	}
+	return err
 }
 
 // startWatching attaches the programs.
@@ -37,21 +40,25 @@ func (w *walkTables) startWatching() error {
 		{"sched_process_exec", w.executed()},
 		{"vm_unmapped_area", w.mapped(w.facts.offset("vm_unmapped_area_info", "length"))},
 	} {
-		target := bpf.Target{Kind: bpf.RawTracepoint, Name: x.name}
-		prog, err := w.k.Load(bpf.Program{
-			Name: "jalon_stale", Insns: x.insns, Kind: target.Kind, Target: target, Buffers: []*bpf.Buffer{w.buffer},
-		})
-		if err != nil {
-			return err
-		}
-		on := watcher{prog: prog}
-		on.link, err = prog.Attach(target)
+		on, err := watch(w.k, x.name, x.insns, w.buffer)
 		w.watch = append(w.watch, on)
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// watch attaches a program to a raw tracepoint.
+func watch(k *bpf.Kernel, name string, insns asm.Instructions, buffer *bpf.Buffer) (on watcher, err error) {
+	target := bpf.Target{Kind: bpf.RawTracepoint, Name: name}
+	on.prog, err = k.Load(bpf.Program{
+		Name: "jalon_watch", Insns: insns, Kind: target.Kind, Target: target, Buffers: []*bpf.Buffer{buffer},
+	})
+	if err == nil {
+		on.link, err = on.prog.Attach(target)
+	}
+	return on, err
 }
 
 // slotOf makes r7 the slot of the process in r1, or goes to out.
@@ -80,8 +87,14 @@ func current() asm.Instructions {
 	return asm.Instructions{asm.FnGetCurrentPidTgid.Call(), asm.Mov.Reg(asm.R1, asm.R0), asm.RSh.Imm(asm.R1, 32)}
 }
 
-// born is the program at sched_process_fork, whose arguments are the parent and the child. Threads change nothing.
+// born is the program at sched_process_fork.
 func (w *walkTables) born(tgid, pid int32) asm.Instructions {
+	return append(append(childOf(tgid, pid), w.slotOf()...), stale()...)
+}
+
+// childOf makes r1 the number of the new process at sched_process_fork, whose arguments are the parent and the child, or goes to out:
+// threads change nothing.
+func childOf(tgid, pid int32) asm.Instructions {
 	list := asm.Instructions{asm.LoadMem(asm.R6, asm.R1, 8, asm.DWord)}
 	for i, off := range []int32{tgid, pid} {
 		list = append(
@@ -90,12 +103,11 @@ func (w *walkTables) born(tgid, pid int32) asm.Instructions {
 			asm.Mov.Reg(asm.R3, asm.R6), asm.Add.Imm(asm.R3, off), asm.FnProbeReadKernel.Call(),
 		)
 	}
-	list = append(
+	return append(
 		list,
 		asm.LoadMem(asm.R1, asm.R10, -4, asm.Word), asm.LoadMem(asm.R2, asm.R10, -8, asm.Word),
 		asm.JNE.Reg(asm.R1, asm.R2, "out"),
 	)
-	return append(append(list, w.slotOf()...), stale()...)
 }
 
 // executed is the program at sched_process_exec.

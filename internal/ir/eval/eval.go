@@ -46,6 +46,8 @@ type Machine struct {
 	Walk func(pc, sp, fp uint64, read func(addr uint64) (uint64, bool), n int) (pcs []uint64, end uint8)
 	// Intern gives the number of a stack in the table of stacks; nil, or 0: it has no place.
 	Intern func(pcs []uint64, end uint8) uint32
+	// UserStack gives what UserStack finds with the struct pt_regs at an address, of at most n frames; nil: the stack has no place.
+	UserStack func(regs uint64, n int) uint64
 	// RecordRoom says that the ring has room for a record.
 	RecordRoom bool
 }
@@ -259,6 +261,7 @@ func init() {
 		ir.Give:       func(r *run, i *ir.Instr) flow { r.out.Given = r.values[i.A]; return next },
 		ir.Take:       (*run).take,
 		ir.StackID:    func(r *run, i *ir.Instr) flow { return r.set(i, 0) },
+		ir.UserStack:  (*run).userStack,
 		ir.Result: func(r *run, i *ir.Instr) flow {
 			v := uint32(r.values[i.A])
 			r.out.Result = &v

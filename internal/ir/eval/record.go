@@ -157,6 +157,13 @@ func (r *run) intern(i *ir.Instr) flow {
 	return r.set(i, uint64(r.m.Intern(pcs, end)))
 }
 
+func (r *run) userStack(i *ir.Instr) flow {
+	if r.m.UserStack == nil {
+		return r.set(i, 0)
+	}
+	return r.set(i, r.m.UserStack(r.values[i.A], int(i.Aux/8)))
+}
+
 func (r *run) walk(i *ir.Instr) flow {
 	pcs, end := r.frames(i)
 	var b []byte

@@ -165,6 +165,11 @@ func (rs *records) stackID() {
 	rs.hidden(ir.Instr{Op: ir.StackID, Aux: 8*StackFrames | int64(rs.r.Intn(2))})
 }
 
+// userStack makes a number of a program's stack, with which nothing is computed.
+func (rs *records) userStack() {
+	rs.hidden(ir.Instr{Op: ir.UserStack, A: rs.int(), Aux: 8 * StackFrames})
+}
+
 func (rs *records) copyComm() {
 	if off, ok := rs.slot(ir.CommSize); ok {
 		rs.emit(ir.Instr{Op: ir.CopyComm, Imm: off})

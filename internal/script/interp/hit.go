@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"math"
+	"slices"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -127,7 +128,10 @@ func stackValue(frames []printf.Frame) val {
 // limited is the first n frames. Inlined functions, which have the address of the frame behind them, do not count.
 func limited(frames []printf.Frame, n int) []printf.Frame {
 	for i, f := range frames {
-		if n == 0 {
+		if n == 0 && !f.Note {
+			if last := len(frames) - 1; frames[last].Note {
+				return append(slices.Clone(frames[:i]), frames[last])
+			}
 			return frames[:i]
 		}
 		if !f.Inlined {

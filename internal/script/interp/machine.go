@@ -100,6 +100,8 @@ type Options struct {
 	Load func()
 	// Stack returns the frames of a stack that is a part of a key in a map of sites.
 	Stack func(number uint64) []printf.Frame
+	// Process returns the process of such a stack, 0 if it is that of all such stacks, or the kernel's; nil: it is always 0.
+	Process func(number uint64) int
 	// SiteName is the name of a site in keys of those maps.
 	SiteName func(number uint64) string
 	// ClearSites clears a map of numbers at the sites. It is called while no probe runs.

@@ -146,7 +146,11 @@ func keyOf(m *Machine, words []uint64, t *types.Type, parts string) val {
 	case isSite(parts) && m.opts.SiteName != nil:
 		return val{s: m.opts.SiteName(words[0])}
 	case t.Is(types.KStack, types.UStack) && m.opts.Stack != nil:
-		return stackValue(limited(m.opts.Stack(words[0]), int(t.Stack.Limit)))
+		v := stackValue(limited(m.opts.Stack(words[0]), int(t.Stack.Limit)))
+		if t.Kind == types.UStack && m.opts.Process != nil {
+			v.n = uint64(m.opts.Process(words[0]))
+		}
+		return v
 	case t.Kind == types.String:
 		return val{s: cstr(string(wordsKey(words)))}
 	}

@@ -30,7 +30,7 @@ func (w *translator) key(k *SiteMap, x script.Expr) (parts []string, ok bool) {
 	kinds := ""
 	for i, e := range elems {
 		c, kind := w.keyPart(e, of[i])
-		if c == "" {
+		if c == "" || of[i].Kind == types.UStack && w.inKernel() && scalar(k.Value) { // there a stack may have several numbers, which jalon adds up
 			return nil, false
 		}
 		parts, kinds = append(parts, c), kinds+kind
@@ -93,8 +93,11 @@ func (w *translator) keyPart(x script.Expr, t *types.Type) (c, kind string) {
 	switch {
 	case t.Kind == types.String:
 		return w.keyText(x, t), string(PartText)
-	case t.Kind == types.UStack && w.typeOf(x).Kind == types.UStack && !w.inKernel() && items[wordOf(x)] != nil:
-		return "$bt", string(PartStack)
+	case t.Kind == types.UStack && w.typeOf(x).Kind == types.UStack && items[wordOf(x)] != nil:
+		if !w.inKernel() || w.s.Point.Provider.User {
+			return "$bt", string(PartStack)
+		}
+		return "$ubt", string(PartStack)
 	case t.Kind == types.KStack:
 		if wordOf(x) != "kstack" || w.s.Point.Provider.User || w.p.Consts[x] != nil {
 			return "", ""

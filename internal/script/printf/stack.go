@@ -14,6 +14,7 @@ type Frame struct {
 	File     string // "" if it is not known, or not to be shown
 	Line     int
 	Inlined  bool // the next frame has the same address
+	Note     bool // it is no frame: Function says something of the stack
 	// BuildID is the ID of the module as hexadecimal digits, "" if it is not known. FileOffset is where in its file the code is.
 	BuildID    string
 	FileOffset uint64
@@ -23,6 +24,9 @@ type Frame struct {
 func Stack(frames []Frame, mode string) Value {
 	var list []Value
 	for i := range frames {
+		if frames[i].Note && (mode == "raw" || mode == buildID) {
+			continue
+		}
 		if mode != buildID || !frames[i].Inlined {
 			list = append(list, Text(frames[i].text(mode)))
 		}
@@ -40,6 +44,8 @@ const buildID = "build_id"
 func (f *Frame) text(mode string) string {
 	name := f.Function
 	switch {
+	case f.Note:
+		return "[" + name + "]"
 	case mode == buildID && f.BuildID != "":
 		return fmt.Sprintf("%s 0x%x", f.BuildID, f.FileOffset)
 	case mode == buildID:

@@ -20,6 +20,9 @@ func (s *running) lost(sum *event.Summary) {
 	if missed > 0 {
 		s.warn(fmt.Sprintf("the kernel did not run probes at %d hits: they interrupted the same probes", missed))
 	}
+	if sum.Pointers > 0 {
+		s.warn(fmt.Sprintf("%d stacks in keys are by frame pointers, which may leave frames out: there was no call frame information of their processes yet", sum.Pointers))
+	}
 	if faults > 0 {
 		s.warn(fmt.Sprintf("%d predicates or updates of maps could not be evaluated; they had no effect", faults))
 	}

@@ -103,7 +103,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	}
 	s.held = &heldBack{to: opt.Out}
 	s.opt.Out, s.opt.Names, s.opt.Cgroup, s.opt.Load, s.opt.Stack, s.opt.ClearSites = s.held, names{s}, CgroupPath, s.load, s.maps.stack, s.clear
-	s.opt.SiteName = s.maps.name
+	s.opt.SiteName, s.opt.Process = s.maps.name, s.maps.process
 	if len(tps) > 0 || opt.Pid != 0 || opt.Argv != nil {
 		if err := s.open(tps); err != nil {
 			return nil, err

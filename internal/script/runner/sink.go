@@ -74,6 +74,9 @@ func shownFrames(list []debuginfo.Frame, lines bool) (frames []printf.Frame) {
 			fr.File, fr.Line = f.File, f.Line
 		}
 		frames = append(frames, fr)
+		if f.Cut == debuginfo.ByPointers {
+			frames = append(frames, printf.Frame{Function: f.Cut, Note: true})
+		}
 	}
 	return frames
 }

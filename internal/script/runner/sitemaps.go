@@ -27,8 +27,9 @@ type siteMaps struct {
 	// noStack are the maps with stacks that were not kept, frames those that were.
 	noStack map[string]bool
 	frames  map[uint64][]printf.Frame
-	names   []string // of sites, by the numbers that keys have
-	last    bool     // they were loaded when nothing could change any more
+	owners  map[uint64]int // the processes of stacks in keys of the kernel
+	names   []string       // of sites, by the numbers that keys have
+	last    bool           // they were loaded when nothing could change any more
 
 	mu      sync.Mutex
 	retired map[string]maps.Merged // of threads that have ended
@@ -83,6 +84,8 @@ func keyPart(t *types.Type) sema.KeyPart {
 		return sema.KeyPart{Kind: sema.KeyText, Bytes: 8 * interp.KeyWords(t)}
 	case types.KStack:
 		return sema.KeyPart{Kind: sema.KeyStack, Frames: int(t.Stack.Limit) + tracingFrames}
+	case types.UStack:
+		return sema.KeyPart{Kind: sema.KeyStack, Frames: int(t.Stack.Limit)}
 	}
 	return sema.KeyPart{}
 }
@@ -222,6 +225,9 @@ func (s *running) clear(name string) {
 	_ = s.sess.Look(context.Background(), f) // an error: the session has ended, and jalon's elements are those of the map
 }
 
+// process is the process of a stack in a key.
+func (m *siteMaps) process(number uint64) int { return m.owners[number] }
+
 // stack is a stack in a key.
 func (m *siteMaps) stack(number uint64) []printf.Frame { return m.frames[number] }
 
@@ -244,6 +250,9 @@ func (s *running) stacks(d *sema.Map, all maps.Merged) {
 		for _, t := range all {
 			switch number := t.Key[first[i]]; {
 			case number == 0 || s.maps.frames[number] != nil:
+			case number>>32 != 0:
+				s.maps.frames[number] = shownFrames(s.sess.KernelStack(number), lines)
+				s.maps.owners[number] = s.sess.StackProcess(number)
 			case number&ring.StackKnown != 0:
 				s.maps.frames[number] = shownFrames(s.sess.Stack(number), lines)
 			default:
@@ -262,7 +271,7 @@ func (s *running) load() {
 	f := func() {
 		found := map[string][]elements{}
 		clear(s.maps.full)
-		s.maps.frames = map[uint64][]printf.Frame{}
+		s.maps.frames, s.maps.owners = map[uint64][]printf.Frame{}, map[uint64]int{}
 		clear(read)
 		_ = s.sess.Maps(func(name string, r *maps.Reader, kernel bool) { // without maps there are no elements
 			d := s.maps.decls[name]

@@ -91,8 +91,12 @@ variables, and loops of up to 64 known passes). Statements on them are executed 
 other statements, with what these read of the maps. A pointer that comes from such a map is followed at the site.
 
 - Keys have up to 4 parts and 160 bytes: numbers; texts of up to 64 bytes (` + "`str(p, n)`" + ` with a constant n up to 64, arrays of characters,
-  literals); ` + "`tid`; `comm`; `cpu`; `probe` and `func`" + `, for which the site is in the key; ` + "`ustack`" + ` of up to 127 frames. In a process the
+  literals); ` + "`tid`; `comm`; `cpu`; `probe` and `func`" + `, for which the site is in the key; ` + "`ustack`" + ` of up to 127 frames (see below). In a process the
   thread is in the place of ` + "`comm`" + `: jalon shows the name that its events have.
+- Stacks of different processes are different keys. At places of the kernel a stack is followed by the call frame information of its process,
+  which jalon has of that of -p from the start, and of another one some milliseconds after its first hit there. Before, frame pointers are followed:
+  such a stack ends with ` + "`[by frame pointers: ...]`" + `, and a warning at the end has the number of hits. No hit is missing. Maps of numbers with
+  ` + "`ustack`" + ` in their keys are jalon's at such places.
 - Values, keys and conditions can have ` + "`/` and `%`" + ` by a constant other than 0. Other divisions are jalon's, which warns of a division by 0.
 - ` + "`++` and `+=`" + ` are one indivisible instruction: no thread's addition is lost, other than bpftrace's. What would have to be computed from
   the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
