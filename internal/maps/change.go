@@ -32,6 +32,28 @@ func (r *Reader) Clear(zero bool) {
 	}
 }
 
+// Subtract takes from the numbers of a map, to which sites only add, what it had before; keys that have nothing left are
+// removed. A site shows its key after it has added to it, and a key to which was added meanwhile is shown again, so no addition is lost.
+func (r *Reader) Subtract(before Merged) {
+	for e := range r.Entries() {
+		t := before[keyBytes(e.Key)]
+		if t == nil || !t.Shown || !e.Shown {
+			continue
+		}
+		at := r.slot(e.slot) + uint64(r.shape.Value())
+		if atomic.AddUint64(r.word(at), -t.Value[0]) != 0 {
+			continue
+		}
+		tag := r.word(r.slot(e.slot) + Tag)
+		if r.remove(tag); atomic.LoadUint64(r.word(at)) == 0 {
+			continue
+		}
+		if v := atomic.LoadUint64(tag); v&StateMask == Hidden { // the state changes to shown only
+			atomic.CompareAndSwapUint64(tag, v, v|Shown)
+		}
+	}
+}
+
 // Put sets the number of a map without keys and shows it.
 func (r *Reader) Put(n uint64) {
 	atomic.StoreUint64(r.word(r.slot(0)+uint64(r.shape.Value())), n)

@@ -13,13 +13,22 @@ import (
 //  3. The keys are inserted as by 6 to 8 of the protocol: words and value first, then the tag.
 
 // Used is how many slots of n from slot `from` on are taken. from counts modulo the slots.
-func (r *Reader) Used(from, n uint64) (used uint64) {
+func (r *Reader) Used(from, n uint64) uint64 {
+	return r.tags(from, n, func(tag uint64) bool { return tag != 0 })
+}
+
+// Deleted is how many of these slots are those of hidden keys.
+func (r *Reader) Deleted(from, n uint64) uint64 {
+	return r.tags(from, n, func(tag uint64) bool { return tag&StateMask == Hidden })
+}
+
+func (r *Reader) tags(from, n uint64, is func(tag uint64) bool) (found uint64) {
 	for i := range n {
-		if atomic.LoadUint64(r.word(r.slot((from+i)%uint64(r.shape.Slots))+Tag)) != 0 {
-			used++
+		if is(atomic.LoadUint64(r.word(r.slot((from+i)%uint64(r.shape.Slots)) + Tag))) {
+			found++
 		}
 	}
-	return used
+	return found
 }
 
 // Compact gives back all slots but those of shown keys for which needed is true. It returns how many are taken then. The caller makes

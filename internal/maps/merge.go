@@ -41,16 +41,21 @@ func (m Merged) Put(key, value []uint64, shown bool, sums int, cells bool) {
 }
 
 func (m Merged) total(key []uint64, words int) *Total {
+	id := keyBytes(key)
+	t := m[id]
+	if t == nil {
+		t = &Total{Key: key, Value: make([]uint64, words)}
+		m[id] = t
+	}
+	return t
+}
+
+func keyBytes(key []uint64) string {
 	b := make([]byte, 0, 8*len(key))
 	for _, w := range key {
 		b = binary.LittleEndian.AppendUint64(b, w)
 	}
-	t := m[string(b)]
-	if t == nil {
-		t = &Total{Key: key, Value: make([]uint64, words)}
-		m[string(b)] = t
-	}
-	return t
+	return string(b)
 }
 
 func (t *Total) add(value []uint64, sums int) {

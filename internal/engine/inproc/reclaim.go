@@ -13,9 +13,10 @@ import (
 // A map of entries keeps the slot of a frame that has returned, because the next call often has a frame there. Threads that
 // come and go, and recursion, have ever new ones. Before the map is full, all threads are stopped for a moment; if none
 // of them is in a hit program, or in a handler that interrupted one, the slots of frames that are gone are given back: of
-// calls that have returned, and of those whose stack is not mapped any more.
+// calls that have returned, and of those whose stack is not mapped any more. In the same way keys that a script deletes keep their
+// slots, which are given back before the map is full.
 
-// reclaimer gives slots of maps of entries back.
+// reclaimer gives slots of maps back: of those of entries, and of those of the session without cells.
 type reclaimer struct {
 	target  *target
 	tables  *tableRef
@@ -34,12 +35,12 @@ const (
 	sampled      = 256 // slots of a map that are looked at each time
 )
 
-// Reclaim gives back slots of maps of entries that are half full. It is to be called again and again.
+// Reclaim gives back slots of maps that are half full. It is to be called again and again.
 func (e *Engine) Reclaim() error { return e.reclaimer.reclaim() }
 
 func (r *reclaimer) reclaim() error {
 	now := time.Now()
-	if len(r.entries.list) == 0 || r.buffers.mem == nil || now.Before(r.next) {
+	if r.buffers.mem == nil || now.Before(r.next) {
 		return nil
 	}
 	r.next = now.Add(max(reclaimEvery, r.delay))
@@ -71,14 +72,15 @@ func (r *reclaimer) reclaim() error {
 	return err
 }
 
-// entryTable is a map of entries.
-type entryTable struct {
+// crowdedTable is a map of entries, or one of the session.
+type crowdedTable struct {
 	maps.Table
 	frames bool // the first word of a key is the address of a frame
 }
 
-// crowded lists the maps of entries of whose slots half are taken, by a sample, and counts their slots.
-func (r *reclaimer) crowded() (full []entryTable, slots int, err error) {
+// crowded lists the maps of whose slots half are taken, by a sample, and counts their slots; of those of the session, one in eight
+// slots must be that of a deleted key.
+func (r *reclaimer) crowded() (full []crowdedTable, slots int, err error) {
 	defer r.buffers.mem.Guard(&err)()
 	seen := map[any]bool{}
 	for _, en := range r.entries.list {
@@ -88,9 +90,15 @@ func (r *reclaimer) crowded() (full []entryTable, slots int, err error) {
 		seen[en.Key] = true
 		for _, t := range r.buffers.entriesOf(en.Program) {
 			if r.buffers.reader(t).Used(r.at, sampled) >= sampled/2 {
-				full = append(full, entryTable{t, !en.Site.(*Site).ofGo()})
+				full = append(full, crowdedTable{t, !en.Site.(*Site).ofGo()})
 				slots += t.Slots
 			}
+		}
+	}
+	for _, t := range r.buffers.sharedTables() {
+		if m := r.buffers.reader(t); m.Used(r.at, sampled) >= sampled/2 && m.Deleted(r.at, sampled) >= sampled/8 {
+			full = append(full, crowdedTable{t, false})
+			slots += t.Slots
 		}
 	}
 	r.at += sampled
@@ -98,7 +106,7 @@ func (r *reclaimer) crowded() (full []entryTable, slots int, err error) {
 }
 
 // compact gives the slots of maps back, with the threads stopped outside of hit programs.
-func (r *reclaimer) compact(list []entryTable, mapped []process.Mapping) (used int, err error) {
+func (r *reclaimer) compact(list []crowdedTable, mapped []process.Mapping) (used int, err error) {
 	defer r.buffers.mem.Guard(&err)()
 	for _, t := range list {
 		used += r.buffers.reader(t.Table).Compact(func(key []uint64) bool {
@@ -129,6 +137,18 @@ func (b *buffers) entriesOf(x *engine.Program) (list []maps.Table) {
 	defer b.tablesLock.Unlock()
 	for n := range x.IR.Maps {
 		if t, has := b.tables.of[nameOf(x, n)]; has && !x.IR.Maps[n].Shared && x.IR.Maps[n].Name == sema.EntriesMap {
+			list = append(list, t)
+		}
+	}
+	return list
+}
+
+// sharedTables lists the session's maps whose slots can be given back.
+func (b *buffers) sharedTables() (list []maps.Table) {
+	b.tablesLock.Lock()
+	defer b.tablesLock.Unlock()
+	for _, name := range b.tables.shared {
+		if t := b.tables.of[tableName{shared: name}]; t.Sets == 0 && !t.Single {
 			list = append(list, t)
 		}
 	}

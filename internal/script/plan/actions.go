@@ -36,6 +36,7 @@ type SiteMap struct {
 	Low, High, Step int64       // of lhist
 	Parts           string      // of keys, a letter each: PartNumber, ...
 	Adds            bool        // it has ++, --, += or -=
+	Sets            bool        // a site sets or deletes elements
 	At              script.Node // a statement that adds elements
 	Both            bool        // a map of numbers that sites in the process and in the kernel use
 	keyed           bool        // Parts is known

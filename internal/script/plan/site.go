@@ -228,6 +228,7 @@ func (w *planner) atSite(s script.Node) bool {
 	}
 	up.Map.used = true
 	up.Map.Adds = up.Map.Adds || up.Do == Add
+	up.Map.Sets = up.Map.Sets || up.Do == Set || up.Do == Delete
 	if up.Map.At == nil && up.Do != Delete {
 		up.Map.At = s
 	}

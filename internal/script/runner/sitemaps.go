@@ -30,6 +30,8 @@ type siteMaps struct {
 	owners  map[uint64]int // the processes of stacks in keys of the kernel
 	names   []string       // of sites, by the numbers that keys have
 	last    bool           // they were loaded when nothing could change any more
+	// before has what maps of numbers had when they were loaded last, by the engine.
+	before map[bool]map[string]maps.Merged
 
 	mu      sync.Mutex
 	retired map[string]maps.Merged // of threads that have ended
@@ -206,18 +208,28 @@ func (s *running) siteName(part byte, kernel bool, site uint64) uint64 {
 	return uint64(i)
 }
 
-// clear clears a map of numbers.
+// clear clears a map of numbers. What sites have added since it was loaded stays, as the probe that clears the map has not seen it. Where
+// sites set numbers too, or threads are in the keys, which may have ended, it is lost.
 func (s *running) clear(name string) {
 	if !s.traced {
 		return
 	}
 	d := s.maps.decls[name]
+	i := slices.IndexFunc(s.maps.list, func(k *plan.SiteMap) bool { return k.Name == name })
+	exact := i >= 0 && s.maps.list[i].Adds && !s.maps.list[i].Sets && !slices.ContainsFunc(d.Key, func(part sema.KeyPart) bool {
+		return part.Kind == sema.KeyThread || part.Kind == sema.KeyComm
+	})
 	f := func() {
 		s.maps.mu.Lock()
 		delete(s.maps.retired, name)
 		s.maps.mu.Unlock()
-		_ = s.sess.Maps(func(n string, r *maps.Reader, _ bool) { // without maps there are no elements
-			if n == name {
+		_ = s.sess.Maps(func(n string, r *maps.Reader, kernel bool) { // without maps there are no elements
+			switch {
+			case n != name:
+			case exact:
+				r.Subtract(s.maps.before[kernel][name])
+				delete(s.maps.before[kernel], name) // it may be cleared again before it is loaded
+			default:
 				r.Clear(!d.SetOnly)
 			}
 		})
@@ -273,13 +285,16 @@ func (s *running) load() {
 		clear(s.maps.full)
 		s.maps.frames, s.maps.owners = map[uint64][]printf.Frame{}, map[uint64]int{}
 		clear(read)
+		s.maps.before = map[bool]map[string]maps.Merged{false: {}, true: {}}
 		_ = s.sess.Maps(func(name string, r *maps.Reader, kernel bool) { // without maps there are no elements
 			d := s.maps.decls[name]
 			if d == nil {
 				return
 			}
 			m := maps.Merged{}
-			m.Add(r, d.Sums())
+			if m.Add(r, d.Sums()); d.Kind == sema.MapNumber {
+				s.maps.before[kernel][name] = m
+			}
 			found[name] = append(found[name], elements{m, kernel, false})
 			s.maps.full[name] += r.NoRoom()
 		})
