@@ -88,10 +88,10 @@ func taskInsns() (asm.Instructions, error) {
 		asm.LoadMem(asm.R2, asm.R3, task("tgid"), asm.Word),
 		asm.StoreMem(asm.RFP, rec+taskParent, asm.R2, asm.Word),
 		asm.LoadMem(asm.R3, asm.R7, task("cred"), asm.DWord).WithSymbol("orphan"),
-		asm.JEq.Imm(asm.R3, 0, "nobody"),
+		asm.JEq.Imm(asm.R3, 0, "no cred"),
 		asm.LoadMem(asm.R2, asm.R3, f.of("cred", "uid"), asm.Word),
 		asm.StoreMem(asm.RFP, rec+taskUID, asm.R2, asm.Word),
-		asm.Mov.Reg(asm.R1, asm.RFP).WithSymbol("nobody"),
+		asm.Mov.Reg(asm.R1, asm.RFP).WithSymbol("no cred"),
 		asm.Add.Imm(asm.R1, rec+taskName),
 		asm.Mov.Imm(asm.R2, 16), // TASK_COMM_LEN
 		asm.Mov.Reg(asm.R3, asm.R7),

@@ -32,7 +32,7 @@ func readSleep() (best sleepTime) {
 	return best
 }
 
-// errCounterReset: stamps from before and from behind the sleep cannot be told apart.
+// errCounterReset: stamps of before and after the sleep cannot be distinguished.
 var errCounterReset = errors.New("the machine has slept, and the processor's time stamp counter was reset meanwhile: hits in programs have no times any more")
 
 // sleeps reports whether the machine has slept since the last sample; tsc is the counter now.

@@ -92,7 +92,7 @@ type model struct {
 	times   []int64 // of all events
 }
 
-// did is what a thread does from a time on; waker ended it, 0: an interrupt or nobody.
+// did is what a thread does from a time on; waker ended it, 0: an interrupt, or unknown.
 type did struct {
 	from, to int64
 	what     string

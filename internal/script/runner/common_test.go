@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// commons has threads that call mark and then the kernel: rounds of 3 at once, each n times. mark is told a number of the thread and a count.
+// commons has threads that call mark and then the kernel: rounds of 3 at once, each n times. mark gets a number of the thread and a count.
 const commons = `
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -73,7 +73,7 @@ func sumOf(list []uint64) (sum uint64) {
 	return sum
 }
 
-// whereOf collects what Options.Maps is told.
+// whereOf collects the lines that Options.Maps gets.
 type whereOf struct {
 	mu   sync.Mutex
 	text string
