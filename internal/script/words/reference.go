@@ -102,9 +102,15 @@ other statements, with what these read of the maps. A pointer that comes from su
   the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
   ` + "`tid`" + ` is a part of the key. ` + "`delete`" + ` of a key that another thread changes at the same moment leaves the one or the other.
 - Where memory cannot be read, the statement has no effect, and a warning at the end has the number.
-- A map of numbers has all its places in one engine: in the process, or in the kernel. In the kernel elements are deleted only by keys
-  with ` + "`tid`" + `, and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back by jalon, with the
-  threads stopped, or in the kernel by a thread that needs one.)
+- A map of numbers with places in the process and in the kernel is one table in memory that both have (see below). In the kernel elements
+  are deleted only by keys with ` + "`tid`" + `, and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back
+  by jalon, with the threads stopped, or are taken by a thread that needs one.)
+- In common memory are the maps of numbers whose keys are numbers, texts and ` + "`tid`" + `, with places of both engines, if elements that are added to
+  (` + "`++`" + `, ` + "`+=`" + `) are not deleted, and nothing in the process depends on a value that a place in the kernel changes
+  (` + "`uprobe:f { @n[tid] = @n[tid] + 1; } tracepoint:... { @n[tid] = 0; }`" + `). What one engine has written, the other reads at its next hit:
+  ` + "`uprobe:./srv:handle { @t[tid] = nsecs; } tracepoint:... /@t[tid]/ { @lat = hist(nsecs - @t[tid]); delete(@t, tid); }`" + `. It needs x86-64. If the
+  process cannot get the memory (too few descriptors, a security module), jalon has these maps, with a record of each hit, and says so. ` + "`--maps`" + ` has
+  where each map is.
 - Maps that are declared (` + "`let @m = lruhash(100)`" + `) are in jalon, except if a site follows a pointer that comes from one. There a full
   ` + "`lruhash`" + ` removes nothing: a new key is refused, counted and reported, as with ` + "`hash`" + `.
 - Maps in jalon: those that a begin, timer or self probe changes (but by ` + "`clear`" + ` of all but min() and max()), that a function of the script has,
