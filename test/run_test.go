@@ -32,7 +32,7 @@ func TestRunScript(t *testing.T) {
 		{[]string{file("main.bt"), "hello", "21", "--", "--n=5"}, 0, "lib\nhello 42 5\n@n: 3\n\n\n@sum[jalon]: 21\n", "Attached 4 probes"},
 		{[]string{"-e", `begin { printf("%d\n", $1); exit(7) }`, "5"}, 7, "5\n\n\n", ""},
 		{[]string{"-q", "-e", `begin { exit(2) }`}, 2, "\n\n", ""},
-		{[]string{"-q", "-f", "json", "-e", `begin { @["a b"] = count(); print((1, "x")); }`}, 0, "{\"type\": \"value\", \"data\": [1,\"x\"]}\n{\"type\": \"map\", \"data\": {\"@\": {\"ab\": 1}}}\n", ""},
+		{[]string{"-q", "-f", "json", "-e", `begin { @["a b"] = count(); print((1, "x")); }`}, 0, "{\"type\": \"value\", \"data\": [1,\"x\"]}\n{\"type\": \"map\", \"data\": {\"@\": {\"a b\": 1}}}\n", ""},
 		{[]string{"-q", "-o", out, "-e", `begin { printf("to a file\n"); }`}, 0, "", ""},
 		{[]string{"--dry-run", file("far.bt")}, 0, "", ""},
 		{[]string{"-d", "maps", file("far.bt")}, 0, "@[string[16]] hist_t\n", ""},

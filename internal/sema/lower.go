@@ -57,7 +57,7 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 	}
 	early := slices.ContainsFunc(acts, func(a *action) bool { return a.Do == Eval })
 	if early {
-		l.bounded(plans)
+		bounded(l, plans)
 	}
 	sequence := inParts(acts)
 	if !sequence {
@@ -74,7 +74,7 @@ func lower(in *Input, need *pairs, cond expr, acts []*action, plans []*plan) *Ou
 		return l.output(nil)
 	}
 	if !early { // hits that leave no record set no variable
-		l.bounded(plans)
+		bounded(l, plans)
 	}
 	l.reserve(plans)
 	comm := slotID(0)

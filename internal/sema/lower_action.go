@@ -82,7 +82,7 @@ func (vs *values) keyOperand(m *Map, k keyExpr) ir.Value {
 	case k.Kind == KeyThread:
 		return vs.b.Un(ir.ZExt, 4, vs.env(ir.EnvPidTgid))
 	case k.Kind == KeyStack && k.user:
-		return vs.userStack(k.Frames)
+		return userStack(vs, k.Frames)
 	case k.Kind == KeyStack && vs.in.Kernel != nil:
 		frames := int64(maxFrames)
 		if k.Frames > 0 {

@@ -73,7 +73,7 @@ func (l programStack) regs() (pc, sp, fp ir.Value) {
 }
 
 // userStack is the stack of the program at a place of the kernel engine, of at most n frames; 0: as many as are recorded.
-func (vs *values) userStack(n int) ir.Value {
+func userStack(vs *values, n int) ir.Value {
 	if v, has := vs.followed[n]; has {
 		return v
 	}
@@ -123,7 +123,7 @@ func (l *lowerer) follow(list []*action) {
 			if found == nil {
 				found = map[int]ir.Value{}
 			}
-			found[n] = l.userStack(n)
+			found[n] = userStack(l.values, n)
 		}
 	}
 	l.followed = found

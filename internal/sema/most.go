@@ -6,7 +6,7 @@ import (
 )
 
 // bounded leaves a hit without a record if as many as are wanted have one.
-func (l *lowerer) bounded(plans []*plan) {
+func bounded(l *lowerer, plans []*plan) {
 	if in := l.in; in.Most > 0 && in.Most <= uint64(in.Room)/recordBound(in, plans) {
 		l.most(in.Most)
 	}

@@ -58,7 +58,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		OnRings: func(mem *ring.Shared) {
 			pid := s.mine.Process.Pid()
 			s.mine.Source = s.records.Add(mem, false, event.Decoder{Threads: s.records.Threads, Pid: pid, Comm: drain.Comm(pid, pid)})
-			s.correct(mem)
+			correct(s, mem)
 			s.mine.Source.Learn = func() { _ = eng.LearnThreads() } // an error: the process has ended
 			s.coarse = eng.Coarse()
 			s.records.Drain.SetClock(s.mine.Source, s.opt.Clock, s.coarse)

@@ -60,7 +60,7 @@ func (s *Session) nameStacks(m *MapResult) {
 			case m.Stacks[number] != nil:
 				continue
 			case number>>32 != 0 || number&ring.StackKnown == 0:
-				m.Stacks[number] = s.kernelNames(number)
+				m.Stacks[number] = kernelNames(s, number)
 				continue
 			case table == nil:
 				continue
@@ -79,7 +79,7 @@ func (s *Session) nameStacks(m *MapResult) {
 }
 
 // kernelNames names the frames of a stack that programs of the kernel have in keys.
-func (s *Session) kernelNames(number uint64) (names []string) {
+func kernelNames(s *Session, number uint64) (names []string) {
 	if number == 1 {
 		return []string{"(no stack)"}
 	}
@@ -102,7 +102,7 @@ func (s *Session) StackProcess(number uint64) int {
 }
 
 // joinStacks makes one element of those whose keys differ in the numbers of equal stacks only.
-func (s *Session) joinStacks(m *MapResult) {
+func joinStacks(s *Session, m *MapResult) {
 	first, _ := m.Layout()
 	type stack struct {
 		pid   int
@@ -185,7 +185,7 @@ func (s *Session) maps() (list []MapResult) {
 	for i := range list {
 		s.nameStacks(&list[i])
 		if len(list[i].Stacks) > 0 {
-			s.joinStacks(&list[i])
+			joinStacks(s, &list[i])
 		}
 	}
 	return list

@@ -8,7 +8,7 @@ import (
 // share gives the process the kernel's memory of the maps that sites of both engines use (sema.Map.Both), before programs are compiled. If that is
 // not possible, nothing of it is left, and the caller changes the tracepoints.
 func (s *Session) share() error {
-	list := s.both()
+	list := both(s)
 	if len(list) == 0 {
 		return nil
 	}
@@ -32,7 +32,7 @@ func (s *Session) share() error {
 }
 
 // both lists the maps that sites of both engines use.
-func (s *Session) both() (list []*sema.Map) {
+func both(s *Session) (list []*sema.Map) {
 	seen := map[*sema.Map]bool{}
 	for _, tp := range s.opt.Tracepoints {
 		for _, m := range tp.Maps {
@@ -47,7 +47,7 @@ func (s *Session) both() (list []*sema.Map) {
 
 // correct makes the time that hits in the process compute that of the kernel's hits, with which a map that both use compares it: the counter's rate is
 // known to a millionth only, and that of the kernel's clock changes.
-func (s *Session) correct(mem *ring.Shared) {
+func correct(s *Session, mem *ring.Shared) {
 	if !s.corrected || mem == nil {
 		return
 	}

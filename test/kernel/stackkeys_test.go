@@ -97,7 +97,7 @@ func TestUserStackKeysAgree(t *testing.T) {
 	bin := compile(t, "gcc", "userstack.c", "-g", "-fomit-frame-pointer", "-O2")
 	const place = "tracepoint:syscalls:sys_enter_write"
 	p := start(t, bin, "wait")
-	tr := begin(t, place+" if (fd == 2)", "-c", "$ubt", "-p", fmt.Sprint(p.Pid()), "-n", "17")
+	tr := begin(t, place+" if (fd == 2)", "-c", "$ubt", "-p", fmt.Sprint(p.Pid()), "-n", "18")
 	tr.armed()
 	fmt.Fprintln(p.In)
 	tr.wait()

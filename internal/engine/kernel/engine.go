@@ -2,7 +2,6 @@ package kernel
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"io"
 	"sync"
@@ -351,7 +350,7 @@ func (e *Engine) Sites() (n int) {
 func (e *Engine) Stop() error {
 	e.once.Do(func() {
 		defer e.switches.end()()
-		defer e.noteReached()()
+		defer noteReached(e)()
 		if err := e.turn(e.programs, false); err != nil {
 			e.logf("disabling programs before they are detached: %v", err)
 		}
@@ -375,29 +374,4 @@ func (e *Engine) Stop() error {
 		}
 	})
 	return nil
-}
-
-// Close implements engine.Engine. The host stays open.
-func (e *Engine) Close() error {
-	errs := []error{e.Stop()}
-	for _, l := range e.loads {
-		if l.loaded != nil {
-			errs = append(errs, l.loaded.Close())
-		}
-	}
-	errs = append(errs, e.calls.close())
-	errs = append(errs, e.loader.follower.close(), e.loader.walks.close(), e.loader.users.close(), e.loader.watched.close())
-	for _, on := range e.attacher.listeners.on {
-		errs = append(errs, on.prog.Close())
-	}
-	for _, t := range e.loader.tables {
-		errs = append(errs, t.buffer.Close())
-	}
-	for _, t := range e.loader.stacks {
-		errs = append(errs, t.stacks.Close())
-	}
-	if e.loader.mem.buffer != nil {
-		errs = append(errs, e.loader.mem.buffer.Close())
-	}
-	return errors.Join(errs...)
 }

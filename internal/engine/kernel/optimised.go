@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
@@ -76,7 +77,7 @@ func (s *facts) kernelCode(addr uint64) (*patch.KernelCode, kernelFunction) {
 
 // noteReached notes how the kernel comes to the kprobes that are attached. The result is called when they are detached, so that their
 // code is the functions' own again.
-func (e *Engine) noteReached() func() {
+func noteReached(e *Engine) func() {
 	noted := map[*program]bpf.KprobeWay{}
 	describe := func() {
 		for p, way := range noted {
@@ -137,7 +138,8 @@ func (e *Host) wouldReach(v *variant) string {
 // behindEndbr reports whether an address is the instruction behind the endbr64 at the beginning of a function that ftrace traces: ftrace's
 // call is there.
 func (s *facts) behindEndbr(addr uint64) bool {
-	const endbr64 = "\xf3\x0f\x1e\xfa"
+	// In functions that are called directly only, Linux 5.18 and newer have one of the others in its place.
+	const endbr64, sealed, sealedSince615 = "\xf3\x0f\x1e\xfa", "\x66\x0f\x1f\x00", "\x0f\x1f\x40\xd6"
 	syms, err := s.kernel.Symbols()
 	if err != nil {
 		return false
@@ -147,5 +149,5 @@ func (s *facts) behindEndbr(addr uint64) bool {
 		return false
 	}
 	head, err := s.k.ReadMemory(at.Addr, len(endbr64))
-	return err == nil && string(head) == endbr64
+	return err == nil && slices.Contains([]string{endbr64, sealed, sealedSince615}, string(head))
 }

@@ -77,7 +77,7 @@ func (e *loader) byNumber(number uint64) ([]uint64, error) {
 // StackByNumber returns the frames of a stack that programs have given a number (ir.StackID, ir.UserStack). nil: there is none.
 func (e *Engine) StackByNumber(number uint64) ([]debuginfo.Frame, error) {
 	if number>>32 != 0 {
-		return e.userStack(number)
+		return userStack(e, number)
 	}
 	pcs, err := e.loader.byNumber(number)
 	var out []debuginfo.Frame

@@ -187,7 +187,7 @@ func (e *Engine) StackProcess(number uint64) int {
 }
 
 // userStack names the frames of a stack of a program.
-func (e *Engine) userStack(number uint64) ([]debuginfo.Frame, error) {
+func userStack(e *Engine, number uint64) ([]debuginfo.Frame, error) {
 	u, space := &e.loader.users, uint32(number>>32)
 	pid, from := u.of(space)
 	e.user.At(from)
