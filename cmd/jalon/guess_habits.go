@@ -117,7 +117,12 @@ type otherForm struct {
 // otherPlaces are places and conditions as other tools write them.
 var otherPlaces = []otherForm{
 	{regexp.MustCompile(`^(\d{2,})$`), func(m []string) string { return fmt.Sprintf("%s is no place; for a process: -p %s", m[1], m[1]) }},
-	{regexp.MustCompile(`^(?:break|b|br|tbreak|trace|ftrace|tp|probe|at|on) +(\S.*)$`), func(m []string) string { return "a place needs no command before it: " + quoted(m[1]) }},
+	{regexp.MustCompile(`^(?:break|b|br|tbreak|trace|ftrace|tp|probe|at|on) +(\S.*)$`), func(m []string) string {
+		if condition.MatchString(m[1]) { // the word is the name of a function
+			return ""
+		}
+		return "a place needs no command before it: " + quoted(m[1])
+	}},
 	{regexp.MustCompile(`^([^{]*[^:\s{])\s*\{(.*)\}$`), func(m []string) string {
 		return fmt.Sprintf("statements are executed by --do: jalon trace %s --do %s; a script by jalon run -e", quoted(m[1]), quoted(strings.TrimSpace(m[2])))
 	}},
@@ -128,6 +133,9 @@ var otherPlaces = []otherForm{
 	{regexp.MustCompile("^([\\w./+-]+)`([\\w*]+)$"), func(m []string) string { return "a function of a library is " + quoted("uprobe:"+m[1]+":"+m[2]) }},
 	{regexp.MustCompile(`^([\w./+-]+)!([\w*]+)$`), func(m []string) string { return "a function of a library is " + quoted("uprobe:"+m[1]+":"+m[2]) }},
 }
+
+// condition is what follows a place.
+var condition = regexp.MustCompile(`^if\b`)
 
 func otherPlace(text string) string {
 	for _, p := range otherPlaces {
