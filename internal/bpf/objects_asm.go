@@ -57,7 +57,7 @@ func ending() asm.Instructions {
 	return asm.Instructions{asm.Mov.Imm(asm.R0, 0).WithSymbol(endLabel), asm.Return()}
 }
 
-// begins loads the iterator's seq_file to r6 and its thread to r7; there is none behind the last one. Its context is struct bpf_iter__task:
+// begins loads the iterator's seq_file to r6 and its thread to r7, which is 0 behind the last thread. Its context is struct bpf_iter__task:
 // pointers to struct bpf_iter_meta, whose first member is the seq_file, and to the thread.
 func begins() asm.Instructions {
 	return asm.Instructions{

@@ -28,7 +28,7 @@ func now(clock int32) int64 {
 type clockOffsets struct{ monotonic, boottime int64 }
 
 var offsets = sync.OnceValue(func() clockOffsets {
-	text, err := os.ReadFile("/proc/self/timens_offsets") // Linux 5.6; without time namespaces there is none
+	text, err := os.ReadFile("/proc/self/timens_offsets") // Linux 5.6; missing in kernels without time namespaces
 	if err != nil {
 		return clockOffsets{}
 	}

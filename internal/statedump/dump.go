@@ -61,7 +61,7 @@ func (r *Reader) Close() {
 	*r = Reader{Proc: r.Proc}
 }
 
-// Target reads what a dump has of one process only; 0: there is none.
+// Target reads what a dump has of one process only; pid 0 gives an empty dump.
 func (r *Reader) Target(pid int) *Dump {
 	d := &Dump{}
 	if pid != 0 {

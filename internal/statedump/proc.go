@@ -212,7 +212,7 @@ func (d *Dump) interrupts() {
 	slices.SortFunc(d.Interrupts, func(a, b ctf.Interrupt) int { return a.IRQ - b.IRQ })
 }
 
-// line reads a file with one line; "": there is none.
+// line reads a file with one line; "" if it cannot be read.
 func line(file string) string {
 	b, err := os.ReadFile(file)
 	if err != nil {
@@ -221,13 +221,9 @@ func line(file string) string {
 	return strings.TrimSpace(string(b))
 }
 
-// number reads a file with a number; -1: there is none.
+// number reads a file with a number; -1 if it cannot be read, or has none.
 func number(file string) int {
-	b, err := os.ReadFile(file)
-	if err != nil {
-		return -1
-	}
-	n, err := strconv.Atoi(strings.TrimSpace(string(b)))
+	n, err := strconv.Atoi(line(file))
 	if err != nil {
 		return -1
 	}

@@ -152,7 +152,8 @@ func (l *actionList) keep(list []lang.Collect, text lang.Text, later []lang.Acti
 // endedVariable is not 0 when a pass count is reached.
 const endedVariable = "jalon_ended"
 
-// Ended is the number of the variable that is not 0 when a pass count is reached, so that later hits set no variable; 0: there is none.
+// Ended is the number of the variable that is not 0 when a pass count is reached, so that later hits set no variable; 0 if this tracepoint sets
+// none, or no tracepoint has a pass count.
 func (tp *Tracepoint) Ended() int64 {
 	if !tp.UsesVariables {
 		return 0

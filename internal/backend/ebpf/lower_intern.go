@@ -84,7 +84,7 @@ func (cp *copies) numberOf(in *ir.Instr, flags int64) {
 
 // UserStacks are the table of stacks of package ring and what package unwind has behind it (spaces.go), in the value of an array map.
 type UserStacks struct {
-	Name  string // of the map in the instructions; "": there is none, and the kernel follows frame pointers
+	Name  string // of the map in the instructions; "" if there is no table: the kernel then follows frame pointers
 	Nodes uint32 // a power of two
 }
 

@@ -64,7 +64,7 @@ func (e *loader) newStackTable(frames int64) (*stackTable, error) {
 	return t, nil
 }
 
-// byNumber returns the return addresses of a stack that the kernel has followed (ir.StackID). nil: there is none.
+// byNumber returns the return addresses of a stack that the kernel has followed (ir.StackID); nil if no stack has the number.
 func (e *loader) byNumber(number uint64) ([]uint64, error) {
 	for _, t := range e.stacks {
 		if place := number - uint64(t.code.First); place < stackPlaces {
@@ -74,7 +74,7 @@ func (e *loader) byNumber(number uint64) ([]uint64, error) {
 	return nil, nil
 }
 
-// StackByNumber returns the frames of a stack that programs have given a number (ir.StackID, ir.UserStack). nil: there is none.
+// StackByNumber returns the frames of a stack that programs have given a number (ir.StackID, ir.UserStack); nil if no stack has the number.
 func (e *Engine) StackByNumber(number uint64) ([]debuginfo.Frame, error) {
 	if number>>32 != 0 {
 		return userStack(e, number)
