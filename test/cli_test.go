@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 )
 
 // Errors of the user: the message names the error, points at it and contains a remedy.
@@ -329,6 +330,34 @@ func TestSignalsEndJalon(t *testing.T) {
 			t.Errorf("%v: status %d: %s", sig, r.status, r.stderr)
 		}
 		x.goesOn(sig.String())
+	}
+	x.finish("at the end")
+}
+
+// TestSignalTwice: timeout(1) sends its signal to jalon and then to jalon's process group. Both together end the tracing,
+// with all that is printed at the end.
+func TestSignalTwice(t *testing.T) {
+	x := startTarget(t, 2, "-O2")
+	pid := fmt.Sprint(x.Pid())
+	for _, tt := range []struct {
+		args        []string
+		armed, last string
+	}{
+		{[]string{"trace", "-f", "none", "leaf", "text", "-p", pid}, "armed", "detached"},
+		{[]string{"record", "-o", filepath.Join(t.TempDir(), "run"), "leaf", "-p", pid}, "armed", "detached"},
+		{[]string{"run", "-e", "uprobe:" + x.Cmd.Path + ":leaf { @ = count(); } BEGIN { printf(\"armed\\n\") } END { printf(\"detached\\n\") }", "-p", pid}, "armed", "detached"},
+	} {
+		j := start(t, append([]string{jalonBin}, tt.args...)...)
+		text := func() string { return j.Errs.String() + j.Out.String() }
+		eventually(t, "jalon arms", func() bool { return strings.Contains(text(), tt.armed) || ended(j) })
+		for range 50 { // more than two, because the second may come before the first is seen, and is then the same one
+			_ = j.Cmd.Process.Signal(syscall.SIGTERM) // it may have ended
+			time.Sleep(time.Millisecond)              // only spreads them
+		}
+		if r := j.wait(); r.status != 0 || !strings.Contains(r.stdout+r.stderr, tt.last) {
+			t.Errorf("%s: status %d: %s%s", tt.args[0], r.status, r.stdout, r.stderr)
+		}
+		x.goesOn(tt.args[0])
 	}
 	x.finish("at the end")
 }

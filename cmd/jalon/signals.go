@@ -19,6 +19,8 @@ import (
 //   - SIGINT and SIGQUIT typed at the terminal also reach the program if jalon has started it. The program
 //     handles them, and is traced to its end. The second one ends the tracing.
 //   - Any other signal, and signals from `kill`, end the tracing; the program continues.
+//   - Signals within a second after that are the same request: timeout(1) sends its signal to the process and then to
+//     the process group, and a shell and the kernel each send SIGHUP at the end of a session.
 //   - The next signal ends jalon itself.
 type ending struct {
 	ctx    context.Context
@@ -26,7 +28,11 @@ type ending struct {
 	ch     chan os.Signal
 	armed  atomic.Pointer[jalon.Trace] // nil until the tracepoints are armed; no program started by jalon runs before
 	passed func(*jalon.Trace)          // called for the first signal that the program received too
+	ended  atomic.Bool                 // a signal has ended the tracing
 }
+
+// sameRequest is how long after a signal that ends the tracing further ones are taken for the same request.
+const sameRequest = time.Second
 
 // newEnding registers for the signals. A signal that is ignored (nohup) stays ignored.
 //
@@ -58,7 +64,8 @@ func (e *ending) serve() {
 			}
 			continue
 		}
-		signal.Stop(e.ch)
+		e.ended.Store(true)
+		time.AfterFunc(sameRequest, func() { signal.Stop(e.ch) })
 		var cause error // nil: one that may be typed
 		if sig == unix.SIGTERM || sig == unix.SIGHUP {
 			cause = jalon.ErrUntyped
@@ -68,13 +75,15 @@ func (e *ending) serve() {
 	}
 }
 
-// stop restores the default effect of the signals.
+// stop restores the default effect of the signals; after a signal only when further ones are not the same request.
 func (e *ending) stop() {
-	signal.Stop(e.ch)
+	if !e.ended.Load() {
+		signal.Stop(e.ch)
+	}
 	e.cancel(nil)
 }
 
-// untilSignal returns a context that the first ending signal cancels; the second ends jalon itself.
+// untilSignal returns a context that the first ending signal cancels; a later one ends jalon itself.
 func untilSignal() (context.Context, func()) {
 	e := newEnding()
 	return e.ctx, e.stop
