@@ -7,6 +7,7 @@ import (
 	"path/filepath"
 	"slices"
 	"sort"
+	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
@@ -17,7 +18,7 @@ import (
 )
 
 type listCmd struct {
-	Args    []string `arg:"" optional:"" name:"what" help:"FILE, FILE@SOURCE (the lines of a source file), and function patterns ('handle*'); or places of the kernel: 'tracepoint:sched:*', 'kprobe:vfs_*', usdt:FILE:*"`
+	Args    []string `arg:"" optional:"" name:"what" help:"FILE, FILE@SOURCE (the lines of a source file), FILE@SOURCE:LINE (one of them), and function patterns ('handle*'); or places of the kernel: 'tracepoint:sched:*', 'kprobe:vfs_*', usdt:FILE:*"`
 	Verbose bool     `short:"v" help:"Places of the kernel: fields, types, raw arguments, the print format"`
 	Vmlinux string   `help:"Places of the kernel: file with the kernel's debug information"`
 	Pid     int      `short:"p" help:"List the files mapped into a running process"`
@@ -206,6 +207,11 @@ const maxListed = 200_000
 // source lists the lines of a source file that have code, with the variables in scope at each line.
 func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error {
 	lines := in.Info.Lines(source)
+	if file, number, ok := strings.Cut(source, ":"); ok && len(lines) == 0 {
+		if line, err := strconv.Atoi(number); err == nil {
+			return c.line(w, in, file, line)
+		}
+	}
 	if len(lines) == 0 {
 		files := in.Info.Files("*" + filepath.Ext(source))
 		sort.Strings(files)
@@ -218,22 +224,40 @@ func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error
 		if i == maxListed {
 			return fmt.Errorf("%s has %d lines with code; the first %d are shown: select one by %s:LINE", source, len(lines), maxListed, filepath.Base(source))
 		}
-		sites, err := in.Info.LineSites(source, line)
-		if err != nil {
-			continue
-		}
-		for i, s := range sites {
-			label := fmt.Sprintf("%s:%d", filepath.Base(source), line)
-			if i > 0 {
-				label = ""
-			}
-			fmt.Fprintf(w, "%-20s %#x  %s(%s)\n", label, s.Addr+in.Bias, s.Func, strings.Join(variables(in, s.Addr), ", "))
-			if c.Tactics {
-				c.tactic(w, in, s.Addr)
-			}
+		if sites, err := in.Info.LineSites(source, line); err == nil {
+			c.sitesOfLine(w, in, source, line, sites)
 		}
 	}
 	return nil
+}
+
+// line lists one line of a source file. If it has no code, that is the line which is traced in its place.
+func (c *listCmd) line(w io.Writer, in *inproc.Inspected, source string, line int) error {
+	sites, err := probe.SitesOfLine(in.Info, source, line)
+	if err != nil {
+		place := fmt.Sprintf("%s:%d", source, line)
+		return probe.Error(&probe.Place{Text: place}, err)
+	}
+	if text := probe.Moved(sites); text != "" {
+		fmt.Fprintf(w, "%s: %s\n", filepath.Base(source), text)
+		line = sites[0].ActualLine
+	}
+	c.sitesOfLine(w, in, source, line, sites)
+	return nil
+}
+
+// sitesOfLine lists the sites of a line, with the variables in scope.
+func (c *listCmd) sitesOfLine(w io.Writer, in *inproc.Inspected, source string, line int, sites []probe.Site) {
+	for i, s := range sites {
+		label := fmt.Sprintf("%s:%d", filepath.Base(source), line)
+		if i > 0 {
+			label = ""
+		}
+		fmt.Fprintf(w, "%-20s %#x  %s(%s)\n", label, s.Addr+in.Bias, s.Func, strings.Join(variables(in, s.Addr), ", "))
+		if c.Tactics {
+			c.tactic(w, in, s.Addr)
+		}
+	}
 }
 
 // variables returns the parameters and locals in scope at an address; those without a value there are in

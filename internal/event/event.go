@@ -117,6 +117,7 @@ type Schema struct {
 	Function   string
 	File       string
 	Line       int
+	Moved      int    // line of the site where the line that Place names has no code; 0: it has, or names none
 	PC         uint64 // run-time address
 	RecordSize int    // bytes, header included
 	// ShortSize is another size that records may have; 0 if there is none.

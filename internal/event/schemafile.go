@@ -118,7 +118,7 @@ type encoder struct {
 
 func (e *encoder) schema(s *Schema) (schemaJSON, error) {
 	x := schemaJSON{
-		Site: s.SiteID, Place: text(s.Place), Function: text(s.Function), File: text(s.File), Line: s.Line, PC: s.PC,
+		Site: s.SiteID, Place: text(s.Place), Function: text(s.Function), File: text(s.File), Line: s.Line, Moved: s.Moved, PC: s.PC,
 		Size: s.RecordSize, Short: s.ShortSize, Stack: s.StackNumber, Kernel: s.Kernel, Comm: s.CommOffset, TextArrays: s.TextArrays, Flat: s.Flat,
 		Elapsed: s.Elapsed,
 	}
@@ -172,7 +172,7 @@ func (d *decoder) typeTable(list []typeJSON) (err error) {
 
 func (d *decoder) schema(x *schemaJSON) (*Schema, error) {
 	s := &Schema{
-		SiteID: x.Site, Place: string(x.Place), Function: string(x.Function), File: string(x.File), Line: x.Line, PC: x.PC,
+		SiteID: x.Site, Place: string(x.Place), Function: string(x.Function), File: string(x.File), Line: x.Line, Moved: x.Moved, PC: x.PC,
 		RecordSize: x.Size, ShortSize: x.Short, StackNumber: x.Stack, Kernel: x.Kernel, CommOffset: x.Comm, TextArrays: x.TextArrays, Flat: x.Flat,
 		Elapsed: x.Elapsed,
 	}

@@ -22,6 +22,7 @@ type schemaJSON struct {
 	Function   text        `json:"function,omitempty"`
 	File       text        `json:"file,omitempty"`
 	Line       int         `json:"line,omitempty"`
+	Moved      int         `json:"moved,omitempty"`
 	PC         uint64      `json:"pc,omitempty"`
 	Size       int         `json:"size"`
 	Short      int         `json:"short,omitempty"`

@@ -24,6 +24,8 @@ var _ = addOutput(Output{Name: "json", Doc: "one object per line", order: 1, New
 //	{"time":ns,"cpu":1,"pid":4242,"tid":4243,"comm":"prog","place":"main.c:9",
 //	 "function":"main","values":{"2*i+9*j":31},"errors":{"p->x":"unreadable address 0x10"}}
 //
+// "line":12 follows place where the line that it names has no code: it is the one that is traced.
+//
 // time is CLOCK_MONOTONIC in nanoseconds, null with --clock none. tid is null if the thread is not known: several
 // threads have the same thread pointer. The keys of values are the expressions
 // as written, in their order; an expression written twice is there once. A
@@ -95,6 +97,9 @@ type jsonKey struct {
 func newPlan(s *event.Schema) *jsonPlan {
 	p := &jsonPlan{keys: make([]jsonKey, len(s.Fields))}
 	p.where = appendString(append(p.where, `,"place":`...), s.Place)
+	if s.Moved > 0 {
+		p.where = appendInt(append(p.where, `,"line":`...), int64(s.Moved))
+	}
 	p.where = appendString(append(p.where, `,"function":`...), s.Function)
 	p.where = append(p.where, `,"values":{`...)
 	seen := map[[2]string]bool{}

@@ -32,6 +32,11 @@ type Site struct {
 	// ActualLine is the line that a line place resolved to: the requested one, or the next line that has
 	// code. 0 for function places.
 	ActualLine int
+	// Asked is the line that was requested where it has no code; 0 if it has. Begins is where between it and
+	// ActualLine the function Beginning is declared, which has the site: the requested line is not in that one. 0 if there
+	// is no such function.
+	Asked, Begins int
+	Beginning     string
 	// Inlined: Func is an inlined copy there.
 	Inlined bool
 	// Symbol: only the symbol table has this function.
@@ -42,6 +47,14 @@ type Site struct {
 
 	place string // line places: the full path of the file that was meant
 	meant uint64 // function places: offset of the entry of the function or inlined copy
+}
+
+// Moved returns the line of a site whose requested line has no code; 0 if it has.
+func (s *Site) Moved() int {
+	if s.Asked == 0 {
+		return 0
+	}
+	return s.ActualLine
 }
 
 // FuncSites returns the addresses where GDB's `break name` would stop: after the prologue of every function
@@ -242,6 +255,7 @@ func (ps *places) describe(s *Site) {
 		}
 		o := meant.owner()
 		s.Func, s.Inlined = o.d.funcName(), o.inlined
+		s.beginsBehind(b)
 		return
 	}
 	s.Symbol = true

@@ -115,6 +115,56 @@ func compareSites(t *testing.T, m *Module, prog string, funcs, files []string) {
 	}
 }
 
+// TestMovedLines: where a line has no code, Asked and ActualLine say so, and Begins whether a function begins between the
+// two, as the source shows it. Optimised code of a function may have no entry in the debug information; without
+// optimisation the source decides.
+func TestMovedLines(t *testing.T) {
+	heading := regexp.MustCompile(`^[a-z_][^;=]*\([^;]*$`)
+	for _, v := range variants {
+		m := open(t, build(t, v, "prog.c", "other.c"))
+		moved, begins := 0, 0
+		for _, file := range []string{"prog.c", "other.c", "shared.h"} {
+			b, err := os.ReadFile("testdata/" + file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			source := strings.Split(string(b), "\n")
+			code := m.Lines(file)
+			for line := 1; line <= len(source); line++ {
+				sites, err := m.LineSites(file, line)
+				if err != nil {
+					continue
+				}
+				for _, s := range sites {
+					if has := slices.Contains(code, line); has != (s.Asked == 0) || has != (s.Moved() == 0) || !has && s.Asked != line {
+						t.Errorf("%v: %s:%d: asked %d, moved %d", v, file, line, s.Asked, s.Moved())
+					}
+					if s.Asked == 0 {
+						continue
+					}
+					moved++
+					want := 0
+					for n := line + 1; n <= min(s.ActualLine, len(source)); n++ {
+						if heading.MatchString(source[n-1]) {
+							want = n
+						}
+					}
+					if s.Begins > 0 {
+						begins++
+					}
+					if s.Begins > 0 && !(line < s.Begins && s.Begins <= s.ActualLine && heading.MatchString(source[s.Begins-1])) ||
+						s.Begins == 0 && want > 0 && (strings.Contains(v.String(), "-O0") || s.Func != "twice" && s.Func != "other") {
+						t.Errorf("%v: %s:%d: line %d, in %s, which begins at line %d; the source has %d", v, file, line, s.ActualLine, s.Func, s.Begins, want)
+					}
+				}
+			}
+		}
+		if moved < 10 || begins < 5 {
+			t.Errorf("%v: only %d lines without code, %d of them before a function", v, moved, begins)
+		}
+	}
+}
+
 // TestScopeForSite looks at places whose line is a call that was inlined.
 func TestScopeForSite(t *testing.T) {
 	found := false

@@ -12,9 +12,10 @@ import (
 )
 
 // LineSites returns every address where GDB's `break file:line` would stop: one for each function, block
-// and inlined copy that has code for the line. If no code has the line, it uses the next line with code,
-// which Site.ActualLine reports. file matches by its last path components. The error is a
-// *debuginfo.NotFoundError if the file is unknown or has no code from line on.
+// and inlined copy that has code for the line. If no code has the line, it uses the next line with code, as
+// GDB 13 does, also of another function: Site.ActualLine, Asked and Begins report that. file matches by its
+// last path components. The error is a *debuginfo.NotFoundError if the file is unknown or has no code from
+// line on.
 func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 	defer ps.guard(&err)()
 	tables := ps.tables(file)
@@ -22,8 +23,9 @@ func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 		return nil, ps.noFile(file)
 	}
 	pcs, best := exactPCs(tables, number)
+	asked := 0
 	if len(pcs) == 0 && best > 0 {
-		number = best
+		asked, number = number, best
 		pcs, _ = exactPCs(tables, number)
 	}
 	pcs = ps.onePerBlock(pcs)
@@ -33,12 +35,28 @@ func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 		if !p.file.IsAssembler() {
 			s = ps.skipPrologue(s)
 		}
-		set.add(s, Site{ActualLine: s.Line, place: p.file.Full})
+		set.add(s, Site{ActualLine: s.Line, Asked: asked, place: p.file.Full})
 	}
 	if len(set.sites) == 0 {
 		return nil, noLine(file, number, tables)
 	}
 	return set.sorted(), nil
+}
+
+// beginsBehind looks for the function that begins between the requested line, which has no code, and that of the site.
+// Of those inlined at its address, the line may belong to any.
+func (s *Site) beginsBehind(b *block) {
+	for o := b.owner(); s.Asked > 0; o = o.parent.owner() {
+		if v, ok := o.d.deep(atDeclLine); ok && v.N > uint64(s.Asked) && v.N <= uint64(s.ActualLine) {
+			if file, _ := o.d.declared(); file == s.place {
+				s.Begins, s.Beginning = int(v.N), o.d.funcName()
+				return
+			}
+		}
+		if o.parent == nil {
+			return
+		}
+	}
 }
 
 // tables returns the line tables of the files that the user's name means.

@@ -21,7 +21,9 @@ func (e *Engine) Resolve(place *probe.Place) (out []engine.Site, err error) {
 		find = e.mods.resolveAddress
 	}
 	list, err := find(place)
+	var all []probe.Site
 	for _, f := range list {
+		all = append(all, f.sites...)
 		for _, x := range f.sites {
 			if place.Kind.Returns {
 				for _, w := range f.mod.exits(x) {
@@ -32,6 +34,9 @@ func (e *Engine) Resolve(place *probe.Place) (out []engine.Site, err error) {
 			}
 			out = append(out, &Site{e: e, mod: f.mod, site: x})
 		}
+	}
+	if text := probe.Moved(all); text != "" {
+		e.mods.warn(place.Text + ": " + text)
 	}
 	if err == nil && len(out) == 0 {
 		err = probe.Error(place, errNoReturn)

@@ -102,7 +102,7 @@ func (w *Site) input(scope debuginfo.Scope) *sema.Input {
 		},
 		Replaces: func(symbol string) string { return w.e.mods.space.Replaces(m.Module, symbol) },
 		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
-		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
+		Function: w.site.Func, File: w.site.File, Line: w.site.Line, Moved: w.site.Moved(),
 	}
 	return in
 }

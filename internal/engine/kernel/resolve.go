@@ -22,6 +22,7 @@ type candidate struct {
 	function string // for the schema
 	file     string
 	line     int
+	moved    int // as in event.Schema
 	variants []variant
 	module   *dwarf.Module // of a place in a program
 	vaddr    uint64
@@ -91,6 +92,13 @@ func (e *base) several(p *probe.Place, n int, one func(int) (candidate, error)) 
 		e.warn(fmt.Sprintf("%s: %d of %d sites are skipped: %s", p.Text, n-len(out), n, engine.Plain(first)))
 	}
 	return out, nil
+}
+
+// warnMoved reports a line without code, which is traced at another one.
+func (e *base) warnMoved(p *probe.Place, sites []probe.Site) {
+	if text := probe.Moved(sites); text != "" {
+		e.warn(p.Text + ": " + text)
+	}
 }
 
 // finder is the engine as the descriptors of kinds use it; out is what it found.

@@ -177,10 +177,11 @@ func (e *functions) lines(p *probe.Place) ([]candidate, error) {
 	if err != nil {
 		return nil, err
 	}
-	sites, err := img.Info.LineSites(p.File, p.Line)
+	sites, err := probe.SitesOfLine(img.Info, p.File, p.Line)
 	if err != nil {
 		return nil, err
 	}
+	e.warnMoved(p, sites)
 	return e.kernelSites(p, img, sites)
 }
 
@@ -195,7 +196,7 @@ func (e *functions) kernelSites(p *probe.Place, img *image.KernelFile, sites []p
 		if err := e.describe(&v, img, s); err != nil {
 			return nil, err
 		}
-		out = append(out, candidate{place: p.Text, function: s.Func, file: s.File, line: s.Line, variants: []variant{v}})
+		out = append(out, candidate{place: p.Text, function: s.Func, file: s.File, line: s.Line, moved: s.Moved(), variants: []variant{v}})
 	}
 	return out, nil
 }

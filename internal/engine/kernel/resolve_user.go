@@ -48,6 +48,7 @@ func (e *programs) uprobes(p *probe.Place) ([]candidate, error) {
 	if len(sites) > maxSites {
 		return nil, tooMany(p)
 	}
+	e.warnMoved(p, sites)
 	return e.several(p, len(sites), func(i int) (candidate, error) {
 		scope, err := m.ScopeForSite(sites[i])
 		if err != nil {
@@ -137,7 +138,7 @@ func (e *programs) userCandidate(p *probe.Place, m *dwarf.Module, path string, s
 		behind = s.Addr - s.Entry
 	}
 	return candidate{
-		place: placeOf(p, "uprobe:", s.Func), function: s.Func, file: s.File, line: s.Line, module: m, vaddr: s.Addr, behindCheck: behind,
+		place: placeOf(p, "uprobe:", s.Func), function: s.Func, file: s.File, line: s.Line, moved: s.Moved(), module: m, vaddr: s.Addr, behindCheck: behind,
 		variants: []variant{{
 			how:     "uprobe",
 			target:  bpf.Target{Kind: bpf.Uprobe, Path: path, FileOffset: off, Pid: e.uprobePid()},

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -81,6 +82,7 @@ func (m *Machine) find(pl *script.Place) (debuginfo.Scope, error) {
 		if err != nil {
 			return nil, err
 		}
+		sites = slices.DeleteFunc(sites, func(s dwarf.Site) bool { return s.Begins > 0 }) // they are not traced
 		if len(sites) == 0 {
 			return nil, fmt.Errorf("no code of %s:%d", pl.File, pl.Line)
 		}
