@@ -1,8 +1,10 @@
 package test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 )
@@ -19,6 +21,11 @@ func TestGuesses(t *testing.T) {
 	if err := os.Chmod(script, 0o700); err != nil { //nolint:gosec // it is executed
 		t.Fatal(err)
 	}
+	self, notMade := strconv.Itoa(os.Getpid()), filepath.Join(t.TempDir(), "run")
+	exe, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, tt := range []struct {
 		args   []string
 		status int
@@ -33,6 +40,9 @@ func TestGuesses(t *testing.T) {
 		{[]string{"trace", "work", "-p"}, 2, "pidof NAME"},
 		{[]string{"trace", "work", "-p", "no-such-name"}, 2, `no process has the name "no-such-name"`},
 		{[]string{"trace", "work", "--pid=no-such-name"}, 2, `no process has the name "no-such-name"`},
+		{[]string{"trace", "work", "-p", self + "," + self}, 2, "jalon trace --all 'uprobe:" + exe + ":FUNCTION if $pid == " + self + " || $pid == " + self + "'"},
+		{[]string{"trace", "work", "-p", self, "--pid=" + self}, 2, "-p needs the id of one process. For several: a jalon for each, or jalon trace --all"},
+		{[]string{"record", "work", "-o", notMade, "-p", self, "-p" + self}, 2, "-p needs the id of one process. For several: a jalon for each, or jalon record --all"},
 		{[]string{"trace", "work", "if", "i > 3", "--", prog}, 2, "'work if i > 3'"},
 		{[]string{"trace", "tool.bt"}, 2, "jalon run tool.bt"},
 		{[]string{"tool.bt"}, 2, "jalon run tool.bt"},
@@ -132,4 +142,19 @@ func TestFortified(t *testing.T) {
 	if r.status != 0 || !strings.Contains(r.stderr, "trace __printf_chk") {
 		t.Errorf("status %d:\n%s", r.status, r.stderr)
 	}
+}
+
+// TestHintChildren: a server whose first process only waits has its hits in processes that it has started before.
+func TestHintChildren(t *testing.T) {
+	x := start(t, compile(t, "gcc", "forkedbefore.c", "-g", "-O1"))
+	eventually(t, "the program starts another process", func() bool { return strings.Contains(x.Out.String(), "\n") })
+	child := strings.TrimSpace(x.Out.String())
+	want := fmt.Sprintf("process %d has no hits; what it started before is not traced: -p PID, of %s", x.Pid(), child)
+	if r := jalon(t, "trace", "served", "-d", "100ms", "-p", fmt.Sprint(x.Pid())); !strings.Contains(r.stderr, want) {
+		t.Errorf("not %q: %s", want, r.stderr)
+	}
+	if r := jalon(t, "trace", "served", "-n", "1", "-p", child); r.status != 0 || strings.Contains(r.stderr, "no hits") {
+		t.Errorf("status %d: %s", r.status, r.stderr)
+	}
+	x.Kill()
 }

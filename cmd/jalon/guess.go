@@ -4,12 +4,8 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
-	"sort"
-	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/openfile"
@@ -115,58 +111,6 @@ func kernelEvent(text string) string {
 }
 
 var eventName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
-
-// guessPid explains -p with the name of a program.
-func guessPid(args []string) string {
-	for i, a := range args {
-		name, attached := strings.CutPrefix(a, "--pid=")
-		switch {
-		case attached:
-		case a != "-p" && a != "--pid":
-			continue
-		case i+1 == len(args):
-			return "-p needs the id of a process: -p PID (pidof NAME prints it)"
-		default:
-			name = args[i+1]
-		}
-		if _, err := strconv.Atoi(name); err == nil {
-			continue
-		}
-		return pidOf(name)
-	}
-	return ""
-}
-
-// pidOf names the processes with a name.
-func pidOf(name string) string {
-	const most = 8
-	var ids []int
-	dirs, _ := filepath.Glob("/proc/[0-9]*/comm")
-	for _, file := range dirs {
-		b, err := os.ReadFile(file)
-		if err != nil || !sameComm(strings.TrimSuffix(string(b), "\n"), filepath.Base(name)) {
-			continue
-		}
-		if id, err := strconv.Atoi(filepath.Base(filepath.Dir(file))); err == nil && id != os.Getpid() {
-			ids = append(ids, id)
-		}
-	}
-	sort.Ints(ids)
-	switch {
-	case len(ids) == 0:
-		return fmt.Sprintf("-p needs the id of a process, and no process has the name %q", name)
-	case len(ids) == 1:
-		return fmt.Sprintf("-p needs the id of a process: -p %d is %s", ids[0], name)
-	}
-	more := ""
-	if len(ids) > most {
-		ids, more = ids[:most], ", ..."
-	}
-	return fmt.Sprintf("-p needs the id of one process; %s has %s%s", name, strings.Trim(strings.Join(strings.Fields(fmt.Sprint(ids)), ", "), "[]"), more)
-}
-
-// sameComm compares with what the kernel keeps of a name: its first 15 bytes.
-func sameComm(comm, name string) bool { return comm == name || len(name) > 15 && comm == name[:15] }
 
 type fileKind uint8
 

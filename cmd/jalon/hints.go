@@ -6,10 +6,12 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/openfile"
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // Hints on standard error: the trace is possible, but may not show what the user wants to know.
@@ -76,10 +78,16 @@ func (c *traceCmd) hintsAfter(res *jalon.Result) {
 		hits[res.Sites[i].Site.Place] += res.Sites[i].Hits()
 	}
 	var names []string
+	var all uint64
 	for place, n := range hits {
+		all += n
 		if n == 0 && functionName.MatchString(place) {
 			names = append(names, place)
 		}
+	}
+	if text := hintChildren(c.Pid); text != "" && all == 0 && !c.All {
+		c.warn(text)
+		return
 	}
 	if len(names) == 0 {
 		return
@@ -92,6 +100,32 @@ func (c *traceCmd) hintsAfter(res *jalon.Result) {
 			c.warn(fmt.Sprintf("%s was not called in the program; %s", name, text))
 		}
 	}
+}
+
+// hintChildren names processes that a traced process had started before, and that execute the same program.
+func hintChildren(pid int) string {
+	const most = 8
+	if pid == 0 {
+		return ""
+	}
+	exe, err := procdir.Exe(pid)
+	if err != nil {
+		return ""
+	}
+	var ids []string
+	for _, child := range procdir.Children(pid) {
+		if path, err := procdir.Exe(child); err == nil && path == exe {
+			ids = append(ids, strconv.Itoa(child))
+		}
+	}
+	if len(ids) == 0 {
+		return ""
+	}
+	list := strings.Join(ids[:min(len(ids), most)], ", ")
+	if len(ids) > most {
+		list += ", ..."
+	}
+	return fmt.Sprintf("process %d has no hits; what it started before is not traced: -p PID, of %s", pid, list)
 }
 
 // executable returns the path of the traced program, "" if there is none.

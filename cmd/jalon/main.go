@@ -179,6 +179,9 @@ func run(args []string) int {
 	case "trace":
 		c.Trace.lists = listsOfPlaces(parser.Model, args)
 	}
+	if text := guessPids(args); text != "" && (args[0] == "trace" || args[0] == "record") {
+		return reportError(usageError(text))
+	}
 	if asBpftrace && (slices.Contains(args, "-h") || slices.Contains(args, "--help")) {
 		fmt.Fprint(stdout, bpftraceUsage)
 	}

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strconv"
+	"strings"
 )
 
 // maxRounds limits how often the list of threads is read again.
@@ -84,6 +85,22 @@ func threads(own string) []string {
 			list = append(list, filepath.Join(own, "task", e.Name()))
 		}
 	}
+	return list
+}
+
+// Children returns the processes that the threads of a process have started and that are still its own
+// (proc_pid_task_tid_children(5)); none where the kernel does not list them.
+func Children(pid int) (list []int) {
+	files, _ := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", pid))
+	for _, name := range files {
+		b, _ := os.ReadFile(name) // a thread that has ended has none
+		for _, word := range strings.Fields(string(b)) {
+			if id, err := strconv.Atoi(word); err == nil {
+				list = append(list, id)
+			}
+		}
+	}
+	slices.Sort(list)
 	return list
 }
 
