@@ -139,6 +139,18 @@ func (m *Module) Vaddr(addr uint64) (vaddr uint64, ok bool) {
 	return m.OffsetVaddr(off)
 }
 
+// MapsCode reports whether a mapping has code of the module at the module's bias, so that it is not a second mapping of the
+// code elsewhere. A segment may begin behind the start of its first page: lld does not align segments in the file.
+func (m *Module) MapsCode(x *procdir.Mapping) bool {
+	for _, seg := range m.info.Segments() {
+		if seg.Exe && x.Offset < seg.Offset+seg.Filesz && seg.Offset < x.Offset+(x.End-x.Start) &&
+			x.Start == m.bias+seg.Vaddr-seg.Offset+x.Offset {
+			return x.Prot&unix.PROT_EXEC != 0
+		}
+	}
+	return false
+}
+
 // OffsetVaddr is the address, in the terms of the file, of code at an offset in it.
 func (m *Module) OffsetVaddr(off uint64) (vaddr uint64, ok bool) { return offsetVaddr(m.info, off) }
 

@@ -213,8 +213,7 @@ func (p *Processes) Code(pid int) (list []unwind.Module) {
 		}
 		for i := range m.Maps {
 			x := &m.Maps[i]
-			vaddr, ok := m.Vaddr(x.Start)
-			if x.Prot&unix.PROT_EXEC == 0 || !ok || x.Start-vaddr != m.bias {
+			if !m.MapsCode(x) {
 				continue
 			}
 			if table := m.info.UnwindTable(); table != nil {

@@ -89,7 +89,7 @@ func (w *walks) changes(mods *modules) (add []loaded, gone []int) {
 		}
 		for i := range m.Maps {
 			x := &m.Maps[i]
-			if vaddr, ok := m.Vaddr(x.Start); x.Prot&unix.PROT_EXEC == 0 || !ok || x.Start-vaddr != m.bias {
+			if !m.MapsCode(x) {
 				continue
 			}
 			k := key{m.Module, x.Start, x.End}
