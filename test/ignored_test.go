@@ -3,7 +3,10 @@ package test
 import (
 	"os"
 	"os/exec"
+	"path/filepath"
+	"strconv"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -61,5 +64,29 @@ func TestIgnoredChildren(t *testing.T) {
 				t.Errorf("%s %s: %q, %v; want %q, status %d", c.before, form.cmd, got, err, c.want, form.status)
 			}
 		}
+	}
+}
+
+// TestInterruptInBackground: a shell without job control starts commands in the background with SIGINT ignored, and
+// `kill -INT` ends jalon all the same. SIGHUP that is ignored (nohup) stays so.
+func TestInterruptInBackground(t *testing.T) {
+	prog := compile(t, "gcc", "many.c", "-O1")
+	for _, c := range []struct{ cmd, ready string }{
+		{"trace -f none many::f9999 -p $PID", "jalon: armed"},
+		{"record -o " + filepath.Join(t.TempDir(), "rec") + " many::f9999 -p $PID", "jalon: armed"},
+		{"run -e 'interval:s:1000 { exit(); }'", "Attached 1 probe"},
+		{"gdbserver --attach localhost:0 $PID", "Listening on port"},
+	} {
+		t.Run(strings.Fields(c.cmd)[0], func(t *testing.T) {
+			p := start(t, prog, "for ever").AwaitOut("ready")
+			j := start(t, "sh", "-c", "trap '' INT HUP; exec "+jalonBin+" "+strings.ReplaceAll(c.cmd, "$PID", strconv.Itoa(p.Pid())))
+			j.AwaitErr(c.ready)
+			j.Signal(syscall.SIGHUP)
+			j.Signal(syscall.SIGINT)
+			j.Wait() // it has a bound
+			if s := j.Cmd.ProcessState.Sys().(syscall.WaitStatus); s.Signaled() {
+				t.Errorf("%v: %s", j.Cmd.ProcessState, tail(j.Errs.String()))
+			}
+		})
 	}
 }

@@ -1,13 +1,11 @@
 package main
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
-	"os/signal"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -111,7 +109,7 @@ func (s *gdbServer) run() (int, error) {
 		Print: func(text string) { fmt.Fprint(programText(), text) }, Log: s.logf, Predefined: s.predefined(),
 	})
 	m := stub.New(s.target, exp, cfg)
-	ctx, stop := signal.NotifyContext(context.Background(), unix.SIGTERM, unix.SIGINT, unix.SIGHUP)
+	ctx, stop := untilSignal()
 	defer stop()
 	status, err := stub.Serve(ctx, &announced{Listener: listener, s: s}, s.target, m)
 	if ctx.Err() != nil {

@@ -27,7 +27,7 @@ func keepIgnored() {
 		process.IgnoreChildren()
 	}
 	for n, action := range was {
-		if sig := unix.Signal(n); action == ignoredAction && !slices.Contains(neverIgnored, sig) {
+		if sig := unix.Signal(n); action == ignoredAction && !slices.Contains(neverIgnored, sig) { // SIGINT: see ending
 			signal.Ignore(sig)
 		}
 	}

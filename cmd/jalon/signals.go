@@ -12,6 +12,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/process"
 )
 
 // ending decides the effect of a signal that ends jalon.
@@ -22,10 +23,17 @@ import (
 //   - Signals within a second after that are the same request: timeout(1) sends its signal to the process and then to
 //     the process group, and a shell and the kernel each send SIGHUP at the end of a session.
 //   - The next signal ends jalon itself.
+//
+// A shell without job control starts commands in the background (jalon trace ... &) with SIGINT ignored, and nohup starts
+// them with SIGHUP ignored. jalon heeds the second: it goes on when the terminal hangs up. It does not heed the first, as
+// strace, perf and bpftrace do not: `kill -INT` is how a script ends a tracer that it has started. The program that is
+// traced ignores SIGINT then, as it would without jalon.
 type ending struct {
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	ch     chan os.Signal
+	// again: SIGINT was ignored when jalon was started, and would be so again behind signal.Stop.
+	again  bool
 	armed  atomic.Pointer[jalon.Trace] // nil until the tracepoints are armed; no program started by jalon runs before
 	passed func(*jalon.Trace)          // called for the first signal that the program received too
 	ended  atomic.Bool                 // a signal has ended the tracing
@@ -34,7 +42,7 @@ type ending struct {
 // sameRequest is how long after a signal that ends the tracing further ones are taken for the same request.
 const sameRequest = time.Second
 
-// newEnding registers for the signals. A signal that is ignored (nohup) stays ignored.
+// newEnding registers for the signals. A signal that is ignored stays ignored, but for SIGINT.
 //
 // A closed pipe is an error of jalon's output and must not end jalon, which has to detach from the program
 // first. SIGPIPE is caught, not ignored, because the traced program would inherit an ignored signal.
@@ -45,8 +53,13 @@ func newEnding() *ending {
 	e := &ending{ch: make(chan os.Signal, 8)}
 	e.ctx, e.cancel = context.WithCancelCause(context.Background())
 	for _, sig := range []unix.Signal{unix.SIGINT, unix.SIGTERM, unix.SIGHUP, unix.SIGQUIT} {
-		if !signal.Ignored(sig) {
+		switch {
+		case !signal.Ignored(sig):
 			signal.Notify(e.ch, sig)
+		case sig == unix.SIGINT:
+			e.again = true
+			signal.Notify(e.ch, sig)
+			process.Ignored(sig, func() { signal.Notify(e.ch, unix.SIGINT) })
 		}
 	}
 	go e.serve()
@@ -65,13 +78,24 @@ func (e *ending) serve() {
 			continue
 		}
 		e.ended.Store(true)
-		time.AfterFunc(sameRequest, func() { signal.Stop(e.ch) })
+		time.AfterFunc(sameRequest, e.next)
 		var cause error // nil: one that may be typed
 		if sig == unix.SIGTERM || sig == unix.SIGHUP {
 			cause = jalon.ErrUntyped
 		}
 		e.cancel(cause)
 		return
+	}
+}
+
+// next lets the next signal end jalon itself.
+func (e *ending) next() {
+	signal.Stop(e.ch)
+	if e.again {
+		last := make(chan os.Signal, 1)
+		signal.Notify(last, unix.SIGINT)
+		<-last
+		exit(128 + int(unix.SIGINT))
 	}
 }
 
