@@ -15,6 +15,8 @@ func (c *checker) maps() {
 			c.err = fmt.Errorf("map %d: %d words of value", n, m.Words)
 		case m.More < 0 || m.More > MaxKeyWords-2 || m.More > 0 && m.Single:
 			c.err = fmt.Errorf("map %d: %d more words of a key", n, m.More)
+		case m.Limit < 0 || m.Limit > 0 && m.Single:
+			c.err = fmt.Errorf("map %d: a limit of %d keys", n, m.Limit)
 		case m.Slots < 1 || m.Slots > MaxMapSlots || m.Slots&(m.Slots-1) != 0:
 			c.err = fmt.Errorf("map %d: %d slots are no power of two up to %d", n, m.Slots, MaxMapSlots)
 		}

@@ -305,6 +305,7 @@ type Map struct {
 	Name  string // for listings, and with Shared
 	Words int    // of the value of a key
 	Slots int    // keys that it has room for, about: a power of two
+	Limit int    // keys that it takes; 0: as many as there is room for
 	More  int    // words of a key, beside the first two
 	// Single: the map has one element, whatever A and B are.
 	Single bool

@@ -32,7 +32,7 @@ func (p *Program) Key() string {
 	number(int64(len(p.Maps)))
 	for _, m := range p.Maps {
 		text(m.Name)
-		number(int64(m.Words), int64(m.Slots), int64(m.More))
+		number(int64(m.Words), int64(m.Slots), int64(m.Limit), int64(m.More))
 		b = append(b, bit(m.Single), bit(m.Cells), bit(m.Own), bit(m.Shared))
 	}
 	for _, blk := range p.Blocks {

@@ -124,6 +124,14 @@ func (ps *parser) traits(m *Map) error {
 			m.More = int(n)
 			continue
 		}
+		if word == "limit" {
+			n, err := ps.number()
+			if err != nil || n < 1 || n > MaxMapSlots {
+				return fmt.Errorf("a limit of %d keys", n)
+			}
+			m.Limit = int(n)
+			continue
+		}
 		at := slices.Index(mapFlags[:], word)
 		if at < 0 {
 			return ps.want("the name of the map")

@@ -66,6 +66,9 @@ func (m *Map) traits() (s string) {
 	if m.More > 0 {
 		s = fmt.Sprintf("more %d ", m.More)
 	}
+	if m.Limit > 0 {
+		s += fmt.Sprintf("limit %d ", m.Limit)
+	}
 	for n, on := range m.flags() {
 		if *on {
 			s += mapFlags[n] + " "

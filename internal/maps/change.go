@@ -25,7 +25,9 @@ func (r *Reader) Take(e *Entry, sums int) (value []uint64) {
 // Clear removes all keys. With Reuse, no program of the kernel may have the map meanwhile. zero: the next addition to a key begins at 0. A key that is changed meanwhile may stay.
 func (r *Reader) Clear(zero bool) {
 	for e := range r.Entries() {
-		r.remove(r.word(r.slot(e.slot) + Tag))
+		if r.remove(r.word(r.slot(e.slot) + Tag)) {
+			r.moreRoom(1)
+		}
 		if zero && r.shape.Sets == 0 {
 			r.zero(r.slot(e.slot) + uint64(r.shape.Value()))
 		}
@@ -45,12 +47,21 @@ func (r *Reader) Subtract(before Merged) {
 			continue
 		}
 		tag := r.word(r.slot(e.slot) + Tag)
-		if r.remove(tag); atomic.LoadUint64(r.word(at)) == 0 {
-			continue
+		removed := r.remove(tag)
+		if atomic.LoadUint64(r.word(at)) != 0 {
+			if v := atomic.LoadUint64(tag); v&StateMask == Hidden { // the state changes to shown only
+				atomic.CompareAndSwapUint64(tag, v, v|Shown)
+			}
+		} else if removed {
+			r.moreRoom(1)
 		}
-		if v := atomic.LoadUint64(tag); v&StateMask == Hidden { // the state changes to shown only
-			atomic.CompareAndSwapUint64(tag, v, v|Shown)
-		}
+	}
+}
+
+// Begin makes room for Limit keys, in a table that no hit has used.
+func (r *Reader) Begin() {
+	if r.shape.Limit > 0 {
+		atomic.StoreUint64(r.word(Room), uint64(r.shape.Limit))
 	}
 }
 
@@ -62,9 +73,15 @@ func (r *Reader) Put(n uint64) {
 }
 
 // remove hides a key, unless its slot is being changed.
-func (r *Reader) remove(tag *uint64) {
-	if v := atomic.LoadUint64(tag); v&StateMask == Shown {
-		atomic.CompareAndSwapUint64(tag, v, v&^(Shown^Hidden))
+func (r *Reader) remove(tag *uint64) bool {
+	v := atomic.LoadUint64(tag)
+	return v&StateMask == Shown && atomic.CompareAndSwapUint64(tag, v, v&^(Shown^Hidden))
+}
+
+// moreRoom makes room for keys.
+func (r *Reader) moreRoom(n int) {
+	if r.shape.Limit > 0 {
+		atomic.AddUint64(r.word(Room), uint64(n))
 	}
 }
 

@@ -14,7 +14,7 @@ import (
 
 // Used is how many slots of n from slot `from` on are taken. from counts modulo the slots.
 func (r *Reader) Used(from, n uint64) uint64 {
-	return r.tags(from, n, func(tag uint64) bool { return tag != 0 })
+	return r.tags(from, n, func(tag uint64) bool { return tag != 0 && tag != Gone })
 }
 
 // Deleted is how many of these slots are those of hidden keys.
@@ -55,6 +55,9 @@ func (r *Reader) Compact(needed func(key []uint64) bool) (used int) {
 		if r.insert(e) {
 			used++
 		}
+	}
+	if r.shape.Limit > 0 {
+		atomic.StoreUint64(r.word(Room), uint64(r.shape.Limit-used))
 	}
 	return used
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // Fill makes a table of keys and values, in memory that is zero, as writers leave it. It serves tests: nothing else may use
-// the memory meanwhile. full: no slot is left for other keys.
+// the memory meanwhile. full: there is no room for other keys. With cells and an odd number of keys, the free slots are gone ones.
 func (s Shape) Fill(mem []byte, full bool, entries func(add func(key []uint64, shown bool, value []uint64))) {
 	put := func(at uint64, words ...uint64) {
 		for n, v := range words {
@@ -35,9 +35,26 @@ func (s Shape) Fill(mem []byte, full bool, entries func(add func(key []uint64, s
 		}
 		put(s.CellsAt()+(i%uint64(s.Sets))*s.SetStride()+i*s.Stride(), value...) // in any set
 	})
+	keys := 0
+	for _, taken := range used {
+		if taken {
+			keys++
+		}
+	}
+	free := uint64(0)
+	switch {
+	case s.Single:
+	case full && s.Limit == 0:
+		free = Claimed
+	case s.Sets > 0 && keys%2 == 1:
+		free = Gone
+	}
+	if s.Limit > 0 && !full {
+		put(Room, uint64(s.Limit-keys))
+	}
 	for i, taken := range used {
-		if full && !taken && !s.Single {
-			put(HeaderSize+uint64(i)*s.Stride()+Tag, Claimed)
+		if !taken {
+			put(HeaderSize+uint64(i)*s.Stride()+Tag, free)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import "math/bits"
 // A table, in memory that is zero at first and aligned to Align:
 //
 //	+0           u64 keys for which there was no room (writers, atomic)
+//	+8           i64 keys for which there still is room, with Limit; jalon stores Limit there at first (writers and jalon, atomic)
 //	+HeaderSize  slots, Stride bytes each: Slots, and Window-1 more; with Single one
 //	+CellsAt     sets of cells: Sets, SetStride bytes each
 //
@@ -23,7 +24,7 @@ import "math/bits"
 // of the sets is for threads that write in restartable sequences, the other half for those that write with a lock;
 // programs of the kernel have one set a CPU, and write with a lock, since others interrupt them there.
 //
-// The slot of a key is one of the Window slots from Index on. Slots are taken in order and are never freed or given to
+// The slot of a key is one of the Window slots from Index on. Slots are taken in order. Except by 9 to 16 they are never freed or given to
 // another key, so a slot that was found is that of its key as long as the table exists. A key that is deleted keeps its
 // slot, hidden.
 //
@@ -31,7 +32,7 @@ import "math/bits"
 //
 //  1. for each slot of the window, in order: load the tag.
 //  2. 0: the key is not there, and was not when the tag was loaded, except where the window was passed by 6.
-//  3. another hash, or claimed: go on with the next slot. A claimed slot may be of this very key; see 6.
+//  3. another hash, claimed, retired or gone: go on with the next slot. A claimed slot may be of this very key; see 6.
 //  4. the hash, and hidden or shown: the words of the key do not change any more. If they are those of the key, this is its
 //     slot. Otherwise go on.
 //  5. after the window: the key is not there, and there is no room for it.
@@ -48,6 +49,10 @@ import "math/bits"
 //     address of a frame does, this does not happen.
 //  7. store the words of the key. The value is zero.
 //  8. store the tag: hash | Hidden. Behind 7, and x86 stores are seen in order: a thread that sees this tag sees the key.
+//
+// With Limit there may be room in the window, and none for another key: before 6, Room is made less by 1. If it was 0, that is undone, and the slot is
+// passed as one of another key: 5 follows. It is undone also if 6 fails. (Programs of the kernel only look at Room before 6, and make it less behind 6. If
+// it was 0 then, they leave the slot with Gone.) A writer that ends in between takes away the room of one key.
 //
 // In a map whose values are read at the sites (one of the session without cells) a key must not have two slots: what was written to
 // the second one could not be found. There, a slot that is claimed with the key's hash is looked at again, Claims
@@ -84,11 +89,27 @@ import "math/bits"
 // writers may be killed anywhere. The contents may be anything, since the traced program can write there: the code
 // looks at Window slots from an index that is masked, and never follows what it has read.
 //
-// Slots of keys that are no longer needed can be given back only while no hit program runs: by the tracer, with the
-// threads stopped outside of hit programs.
+// Slots with values, of keys that are no longer needed, can be given back only while no hit program runs: by the tracer, with the
+// threads stopped outside of hit programs (Compact). Slots with cells are given back while hits go on, in both engines, since nothing reads them but jalon,
+// which has a value of its own for each key that it adds to that of the slots (Retire, Free):
+//
+//  11. jalon: lock cmpxchg tag: hash | Hidden -> hash, which is Retired; then Room is made more by 1. From here on no search finds the slot. A hit that needs the
+//     key takes another slot for it. Hits that found this one before may still change its cells. All cells count as before: a reader finds them under
+//     the key, whose words stay. (A tag that would be 0 or Gone then is never retired.)
+//  12. jalon waits until all hits have ended that had begun at 11 (engine.Engine.Grace). A hit keeps no slot for the next one, so nothing has the address of the slot
+//     any more. If a hit has changed the tag meanwhile, since it showed the key, the slot is as before, and stays.
+//  13. jalon adds what the cells have to its own value of the key. The slot is jalon's alone now: between 13 and 14 no hit and no other reader looks at it.
+//  14. It stores zero in the cells and in the words of the key.
+//  15. It stores the tag Gone. From here on the slot is free, for any key. The tag is not 0, because keys that lie behind would not be found any more.
+//     So hits pass it, and take it only in place of 5: lock cmpxchg tag: Gone -> hash | Claimed, then 7.
+//  16. Where the next slot has the tag 0, or there is none, no key lies behind: lock cmpxchg tag: Gone -> 0, from behind. A hit may have passed the slot before,
+//     and take the next one now: then the search for that key ends here, and the key gets a second slot, as it does by 6.
+//
+// jalon may be killed between any two of these: hits meet a slot that they pass, from 15 on one that they may take. What is lost then is lost with jalon, which alone reads it.
 const (
 	HeaderSize = 64
 	Full       = 0
+	Room       = 8
 
 	Tag = 0
 	Key = 8
@@ -101,13 +122,17 @@ const (
 	Align = 128
 )
 
-// The states of a slot, in the low bits of its tag.
+// The states of a slot, in the low bits of its tag. Retired is that of a tag that is neither 0 nor Gone.
 const (
+	Retired   = 0
 	Claimed   = 1
 	Hidden    = 2
 	Shown     = 3
 	StateMask = 3
 )
+
+// Gone is the tag of a slot that no key has, and that a search passes.
+const Gone = 4
 
 // The factors of Hash: odd, with bits without a pattern.
 const (
@@ -134,6 +159,7 @@ type Shape struct {
 	More   int  // words of a key, beside the first two
 	Single bool // one slot, without key
 	Sets   int  // of cells; 0: the values are in the slots
+	Limit  int  // keys that the table takes; 0: as many as find a slot
 	// Reuse: programs of the kernel give the slots of deleted keys to others.
 	Reuse bool
 	// Pin is 1 + the word of a key that has Pinned; 0: no key has it. Then the table is one that both engines use.

@@ -1,6 +1,9 @@
 package maps
 
-import "encoding/binary"
+import (
+	"encoding/binary"
+	"slices"
+)
 
 // Merged is what the tables of one map have together, by the bytes of the keys: those of several engines, and of processes
 // that have ended.
@@ -38,6 +41,48 @@ func (m Merged) Put(key, value []uint64, shown bool, sums int, cells bool) {
 		copy(t.Value, value)
 	}
 	t.Shown = t.Shown || shown
+}
+
+// AddAll takes all elements of another one into account.
+func (m Merged) AddAll(of Merged, sums int) {
+	for _, t := range of {
+		m.Put(t.Key, t.Value, t.Shown, sums, true)
+	}
+}
+
+// Gain adds to an element, and removes it if it has nothing then.
+func (m Merged) Gain(key, value []uint64, sums int) {
+	if m.Put(key, value, false, sums, true); m.Of(key).Zero() {
+		m.Remove(key)
+	}
+}
+
+// Remove takes an element out; nil: there is none.
+func (m Merged) Remove(key []uint64) *Total {
+	t := m[keyBytes(key)]
+	delete(m, keyBytes(key))
+	return t
+}
+
+// Of is the element of a key; nil: there is none.
+func (m Merged) Of(key []uint64) *Total { return m[keyBytes(key)] }
+
+// Less takes from all words of the elements, which are added up, those that they had before. Elements that have nothing left are removed.
+func (m Merged) Less(before Merged) {
+	for id, t := range before {
+		left := m.total(t.Key, len(t.Value))
+		for n, v := range t.Value {
+			left.Value[n] -= v
+		}
+		if left.Zero() {
+			delete(m, id)
+		}
+	}
+}
+
+// Zero reports whether all words are 0.
+func (t *Total) Zero() bool {
+	return !slices.ContainsFunc(t.Value, func(v uint64) bool { return v != 0 })
 }
 
 func (m Merged) total(key []uint64, words int) *Total {

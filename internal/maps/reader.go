@@ -38,7 +38,7 @@ func (r *Reader) Entries() iter.Seq[Entry] {
 		for i := range r.slots() {
 			at := r.slot(i)
 			tag := atomic.LoadUint64(r.word(at + Tag))
-			if tag&StateMask < Hidden && !r.shape.Single {
+			if !r.shape.has(tag) {
 				continue
 			}
 			e := Entry{Shown: tag&StateMask == Shown, Key: r.load(at+Key, r.shape.KeyWords()), slot: i}
@@ -60,6 +60,13 @@ func (r *Reader) Entries() iter.Seq[Entry] {
 		}
 	}
 }
+
+// has reports whether a slot with this tag has a key.
+func (s Shape) has(tag uint64) bool {
+	return s.Single || tag&StateMask >= Hidden || s.Sets > 0 && isRetired(tag)
+}
+
+func isRetired(tag uint64) bool { return tag&StateMask == Retired && tag > Gone }
 
 // load loads n words.
 func (r *Reader) load(off uint64, n int) []uint64 {

@@ -38,6 +38,9 @@ type Map struct {
 	Bits            uint  // of MapHist
 	Low, High, Step int64 // of MapLinear
 	Slots           int   // keys that there is room for, about; 0: DefaultMapSlots. A power of two
+	// Limit is how many keys the map has at most in each engine; 0: as many as there is room for. Keys that hits delete count until their slots are given
+	// back, so a map with Delete has none.
+	Limit int
 	// SetOnly says that a MapNumber has no Update: then a key that is deleted keeps its number, hidden, and a thread that sets it
 	// meanwhile leaves that number or no key.
 	SetOnly bool
@@ -269,10 +272,10 @@ func ThreadNumbers() *Map {
 // IR declares the map in programs.
 func (m *Map) IR() ir.Map {
 	_, words := m.Layout()
-	d := ir.Map{Name: m.Name, Words: m.Words(), Slots: m.Slots, More: words - 2, Single: len(m.Key) == 0, Cells: m.Kind != MapNumber, Own: m.own(), Shared: true}
+	d := ir.Map{Name: m.Name, Words: m.Words(), Slots: m.Slots, Limit: m.Limit, More: words - 2, Single: len(m.Key) == 0, Cells: m.Kind != MapNumber, Own: m.own(), Shared: true}
 	switch {
 	case d.Single:
-		d.Slots = 1
+		d.Slots, d.Limit = 1, 0
 	case d.Slots == 0:
 		d.Slots = DefaultMapSlots
 	}
@@ -295,6 +298,8 @@ func (m *Map) check() string {
 		return "the lower bound of a histogram must be less than the upper bound"
 	case m.Kind == MapLinear && uint64(m.High-m.Low)/uint64(m.Step) > MaxLinear:
 		return fmt.Sprintf("a histogram has at most %d ranges", MaxLinear)
+	case m.Limit < 0:
+		return fmt.Sprintf("a limit of %d keys", m.Limit)
 	case m.Slots < 0 || m.Slots > ir.MaxMapSlots || m.Slots&(m.Slots-1) != 0:
 		return fmt.Sprintf("room for %d keys: not a power of two up to %d", m.Slots, ir.MaxMapSlots)
 	}

@@ -201,6 +201,14 @@ func (s *Session) Maps(each func(name string, r *maps.Reader, kernel bool)) erro
 	return err
 }
 
+// Grace is engine.Engine.Grace, of the kernel engine or of that of the process. It is called on the session's goroutine.
+func Grace(s *Session, kernel bool) (over func() (bool, error), err error) {
+	if kernel {
+		return s.kern.Engine.Grace()
+	}
+	return s.mine.Engine.Grace()
+}
+
 // PutNumber gives a map of numbers without keys a value. It is called on the session's goroutine.
 func (s *Session) PutNumber(name string, n uint64) {
 	_ = s.Maps(func(of string, r *maps.Reader, _ bool) { // an error: the process has ended, and there are no more hits

@@ -58,6 +58,8 @@ type Options struct {
 	Unshared func(error) error
 	// OnIterated is called when the programs of iterators have run for all objects. It may be nil.
 	OnIterated func()
+	// Tend is called every few milliseconds on the session's goroutine while the session runs. It may be nil.
+	Tend func()
 	// OnTyped is called on the tracer's goroutine when the program receives a signal from its terminal; nil
 	// is allowed.
 	OnTyped func()
@@ -308,6 +310,9 @@ func (s *Session) poll() {
 		return
 	}
 	correct(s, s.mine.Engine.Rings())
+	if s.opt.Tend != nil {
+		s.opt.Tend()
+	}
 	enough, err := s.records.Poll()
 	if err == nil {
 		err = s.mine.Unblock()

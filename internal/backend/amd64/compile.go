@@ -184,7 +184,7 @@ func checkMaps(p *ir.Program, cfg *Config) error {
 		return fmt.Errorf("there are tables for %d of %d maps", len(cfg.Maps), len(p.Maps))
 	}
 	for n, m := range p.Maps {
-		got, want := cfg.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single, Pin: cfg.Maps[n].Pin}
+		got, want := cfg.Maps[n].Shape, maps.Shape{Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Pin: cfg.Maps[n].Pin}
 		want.Reuse = got.Reuse && got.Pin > 0 // it is the kernel's too
 		if want.Slots = got.Slots; m.Cells {
 			want.Sets = max(got.Sets, 2*(int(cfg.Layout.CPUMask)+1))

@@ -196,74 +196,12 @@ func (l *look) window() {
 	}
 	l.a.jcc(ccNE, again)
 	if l.insert {
-		claimed := l.a.newLabel()
-		l.reuse(claimed)
-		l.a.bind(full)
-		l.loadAddr(l.t, fixed(l.tab.Addr+maps.Full))
-		l.m(iLOCKINC, 8, memOpd(at(l.t, 0)))
-		l.a.jmp(none)
-		l.a.bind(free)
-		l.zero(RAX)
-		l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
-		l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
-		taken := l.a.newLabel()
-		l.a.jcc(ccNE, taken)
-		l.a.bind(claimed)
-		l.mr(iMOV, 8, rmMem(at(l.d, maps.Key)), l.k0)
-		switch second := rmMem(at(l.d, maps.Key+8)); l.k1.kind {
-		case opdImm:
-			l.mi(iMOV, 8, second, l.k1.imm)
-		case opdMem:
-			l.rmo(iMOV, 8, l.t, l.k1)
-			l.mr(iMOV, 8, second, l.t)
-		default:
-			l.mr(iMOV, 8, second, l.k1.r)
-		}
-		for n := range int64(l.tab.More) {
-			l.rmo(iMOV, 8, l.t, memOpd(l.keyMem(2+n)))
-			l.mr(iMOV, 8, rmMem(at(l.d, int32(maps.Key+8*(2+n)))), l.t)
-		}
-		l.lea(8, l.t, at(l.h, maps.Hidden-maps.Shown))
-		l.mr(iMOV, 8, rmMem(at(l.d, maps.Tag)), l.t)
-		l.a.jmp(l.done)
-		l.a.bind(taken) // by another thread: rax is not the count any more, so from the start
-		l.first()
-		l.a.jmp(start)
+		l.enter(windowLabels{start, next, free, full, none})
 	} else {
 		l.a.bind(free)
 	}
 	l.a.bind(none)
 	l.zero(l.d)
-}
-
-// reuse goes to claimed with a slot of the window that it has taken from a key which is deleted and not pinned; d is behind the window.
-func (l *look) reuse(claimed label) {
-	if l.tab.Pin == 0 {
-		return
-	}
-	again, next := l.a.newLabel(), l.a.newLabel()
-	l.first()
-	l.a.bind(again)
-	l.rmo(iMOV, 8, RAX, memOpd(at(l.d, maps.Tag)))
-	l.lea(4, l.t, at(RAX, -maps.Hidden))
-	l.mi(iTEST, 4, rmReg(l.t), maps.StateMask)
-	l.a.jcc(ccNE, next)
-	l.mi(iCMP, 4, rmMem(at(l.d, int32(maps.Key+8*(l.tab.Pin-1)+4))), 0) // while the tag is the same, the key is
-	l.a.jcc(ccNE, next)
-	l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
-	l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
-	l.a.jcc(ccE, claimed)
-	l.a.bind(next)
-	l.mi(iADD, 8, rmReg(l.d), int64(l.tab.Stride()))
-	l.loadAddr(l.t, fixed(l.tab.Addr+maps.HeaderSize+maps.Window*l.tab.Stride()))
-	if n := l.tab.IndexShift(); n < 64 {
-		l.rmo(iMOV, 8, RAX, regOpd(l.h))
-		l.mi(iSHR, 8, rmReg(RAX), int64(n))
-		l.mi(iSHL, 8, rmReg(RAX), int64(bits.TrailingZeros64(l.tab.Stride())))
-		l.rmo(iADD, 8, l.t, regOpd(RAX))
-	}
-	l.rmo(iCMP, 8, l.d, regOpd(l.t))
-	l.a.jcc(ccNE, again)
 }
 
 // word addresses a word of the value of the slot that in works on.

@@ -88,7 +88,7 @@ func (c *Config) checkMaps(p *ir.Program) error {
 		if n >= len(c.Maps) { // not used: see supports
 			break
 		}
-		got, want := c.Maps[n].Shape, maps.Shape{Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: c.Maps[n].Pin}
+		got, want := c.Maps[n].Shape, maps.Shape{Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: c.Maps[n].Pin}
 		if want.Slots = got.Slots; m.Cells {
 			want.Sets = max(got.Sets, int(c.Layout.CPUMask)+1)
 		}

@@ -151,6 +151,7 @@ func (l *look) window() {
 		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
 		l.jumpIfImm(asm.JNE, 8, asm.R5, 0, taken)
 		if l.insert {
+			l.room(next)
 			l.mov(asm.R5, asm.R0)
 			l.movImm(asm.R0, 0)
 			l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
@@ -177,6 +178,7 @@ func (l *look) window() {
 	}
 	if l.insert {
 		l.reuse()
+		l.takeGone(full)
 		l.bind(full)
 		l.tablePointer(asm.R5, l.in, maps.Full)
 		l.movImm(asm.R0, 1)
@@ -187,6 +189,7 @@ func (l *look) window() {
 	l.jump(l.done)
 	if l.insert {
 		l.bind(l.claimed)
+		l.takeRoom(full)
 		l.fill()
 		l.jump(l.found)
 	}
@@ -225,86 +228,6 @@ func (l *look) await(full label) {
 		flip()
 		l.jump(ready)
 	})
-}
-
-// take claims the slot of the key that r0 points to if it is hidden: another key may take it otherwise. It goes to other if that has
-// happened.
-func (l *look) take(other label) {
-	if !l.insert || !l.tab.Reuse {
-		return
-	}
-	mine, lost := l.newLabel(), l.newLabel()
-	l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
-	l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, mine)
-	l.mov(asm.R5, asm.R0)
-	l.mov(asm.R0, asm.R3)
-	l.emit(asm.Xor.Imm(asm.R0, maps.Shown^maps.Hidden))
-	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
-	l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
-	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
-	l.emit(asm.Xor.Imm(asm.R0, maps.Shown^maps.Hidden))
-	l.jumpIf(asm.JNE, 8, asm.R0, asm.R3, lost)
-	l.mov(asm.R0, asm.R5)
-	l.bind(mine)
-	l.rare(func() {
-		l.bind(lost)
-		l.mov(asm.R0, asm.R5)
-		l.jump(other)
-	})
-}
-
-// reuse takes a slot of the window of a key that is deleted, and not pinned. r0 and r4 are behind the window.
-func (l *look) reuse() {
-	if !l.tab.Reuse {
-		return
-	}
-	stride, taken := int32(l.tab.Stride()), l.claimed
-	if l.tab.Pin > 0 {
-		l.emit(asm.StoreMem(asm.R10, l.area(areaWord), asm.R1, asm.DWord))
-		taken = l.newLabel()
-		l.rare(func() {
-			l.bind(taken)
-			l.emit(asm.LoadMem(asm.R1, asm.R10, l.area(areaWord), asm.DWord))
-			l.jump(l.claimed)
-		})
-	}
-	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
-	for range maps.Window {
-		next := l.newLabel()
-		l.emit(asm.Add.Imm(asm.R0, -stride))
-		l.emit(asm.Add.Imm(asm.R4, -stride))
-		l.mov(asm.R5, asm.R0)
-		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
-		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
-		l.jumpIfImm(asm.JSet, 8, asm.R0, maps.StateMask, next)
-		if l.tab.Pin > 0 { // while the tag is the same, the key is
-			l.emit(asm.LoadMem(asm.R1, asm.R5, maps.Key+8*int16(l.tab.Pin-1), asm.DWord))
-			l.emit(asm.RSh.Imm(asm.R1, 32))
-			l.jumpIfImm(asm.JNE, 8, asm.R1, 0, next)
-		}
-		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
-		l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
-		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
-		l.jumpIf(asm.JEq, 8, asm.R0, asm.R3, taken) // no other thread has this tag
-		l.bind(next)
-		l.mov(asm.R0, asm.R5)
-	}
-}
-
-// fill stores the key in the slot that r5 points to, which is claimed.
-func (l *look) fill() {
-	for n := range int64(l.tab.KeyWords()) {
-		key := [...]asm.Register{asm.R1, asm.R2}[n&1]
-		if l.tab.More > 0 {
-			l.emit(asm.LoadMem(key, asm.R10, l.keyAt(n), asm.DWord))
-		}
-		l.emit(asm.StoreMem(asm.R5, maps.Key+8*int16(n), key, asm.DWord))
-	}
-	if l.tab.Reuse { // it is shown when its value is stored
-		return
-	}
-	l.emit(asm.Xor.Imm(asm.R3, maps.Claimed^maps.Hidden))
-	l.emit(asm.StoreMem(asm.R5, maps.Tag, asm.R3, asm.DWord))
 }
 
 // forget makes the result of r4. The verifier would follow what comes after once for each slot of the window, since it knows

@@ -72,6 +72,7 @@ type Wanted struct {
 // see [Callbacks] for the goroutine of the tracer.
 type Engine struct {
 	report
+	*reclaimer
 	target    *target
 	mods      *modules   // the process's files
 	sites     *sites     // the programs
@@ -90,7 +91,6 @@ type Engine struct {
 	altered   *altered
 	handlers  *handlers
 	calls     *Callbacks
-	reclaimer *reclaimer
 	plans     []*placed // loaded, not yet armed
 	covered   []*site   // likewise, at addresses covered by existing patches
 	ended     bool      // Stop was called

@@ -87,7 +87,7 @@ func (b *buffers) mapsOf(x *engine.Program) ([]maps.Table, error) {
 // newTable takes memory for a table. It has fewer slots than the program wants if there are many.
 func (b *buffers) newTable(m *ir.Map) (maps.Table, error) {
 	set := &b.tables
-	t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single}, Addr: b.base + b.g.MapsOffset() + set.bytes}
+	t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single}, Addr: b.base + b.g.MapsOffset() + set.bytes}
 	if m.Cells {
 		t.Sets = 2 * (int(b.layout(0).CPUMask) + 1)
 	}
@@ -98,6 +98,9 @@ func (b *buffers) newTable(m *ir.Map) (maps.Table, error) {
 	size := (t.Bytes() + ring.PageSize - 1) &^ (ring.PageSize - 1)
 	if set.bytes+size > uint64(b.g.MapBytes) {
 		return t, fmt.Errorf("there is no memory left for the map %q: %d of %d bytes are used", m.Name, set.bytes, b.g.MapBytes)
+	}
+	if b.mem != nil && t.Limit > 0 {
+		b.reader(t).Begin()
 	}
 	set.bytes += size
 	set.expected = max(0, set.expected-1)

@@ -5,16 +5,16 @@ import "github.com/jalon-trace/jalon/internal/process"
 // Outside stops all threads and adds those to seen that are outside of hit programs. If each thread has been since seen
 // was empty, it calls f meanwhile: none of them completes a record any more that was begun before. quiet: none of them
 // is in a hit program at this moment.
-func (e *Engine) Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error) {
-	err = e.target.stopped(func(st *process.Stopped) error {
+func (r *reclaimer) Outside(seen map[int]bool, f func(quiet bool) error) (all bool, err error) {
+	err = r.target.stopped(func(st *process.Stopped) error {
 		threads, err := st.Threads()
 		if err != nil {
 			return err
 		}
 		all = true
-		quiet, tab, stacks := true, e.tables.get(), st.Stacks()
+		quiet, tab, stacks := true, r.tables.get(), st.Stacks()
 		for _, t := range threads {
-			if inHit(tab, e.patches, t.Regs.PC()) || tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
+			if inHit(tab, r.patches, t.Regs.PC()) || tab.returnsToCode(stacks.WithRedZone(t.Regs.SP())) {
 				quiet = false
 				all = all && seen[t.TID]
 				continue

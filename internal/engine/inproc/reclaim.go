@@ -36,9 +36,7 @@ const (
 )
 
 // Reclaim gives back slots of maps that are half full. It is to be called again and again.
-func (e *Engine) Reclaim() error { return e.reclaimer.reclaim() }
-
-func (r *reclaimer) reclaim() error {
+func (r *reclaimer) Reclaim() error {
 	now := time.Now()
 	if r.buffers.mem == nil || now.Before(r.next) {
 		return nil

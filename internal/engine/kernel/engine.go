@@ -38,8 +38,9 @@ const roomRecord = 16 << 10
 // have several programs. It is used from one goroutine.
 type Engine struct {
 	*Host
-	run      EngineOptions
-	loader   loader
+	run    EngineOptions
+	loader loader
+	graces
 	attacher attacher
 	programs []*program // by number
 	known    map[*engine.Program]*program
@@ -86,6 +87,7 @@ func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x.loader.walks = walkTables{base: e.base, facts: e.facts, user: e.user}
 	x.loader.users = userStacks{base: e.base, facts: e.facts, user: e.user}
 	x.loader.watched = codeWatch{base: e.base, user: e.user}
+	x.graces = graces{&x.loader}
 	x.calls = syscalls{base: e.base, facts: e.facts}
 	x.attacher = attacher{base: e.base, facts: e.facts, run: &x.run, listeners: listeners{k: e.k, on: map[string]*listener{}}}
 	return x

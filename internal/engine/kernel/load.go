@@ -46,6 +46,7 @@ type loader struct {
 	walks   walkTables
 	users   userStacks
 	watched codeWatch
+	sleeps  bool // a program that may sleep was loaded
 }
 
 // need is what a buffer is made for: the size of the largest record, and how many sites
@@ -179,6 +180,7 @@ func (e *loader) loadOne(l *load) error {
 	}
 	v := p.at.v
 	var insns asm.Instructions
+	e.sleeps = e.sleeps || cfg.Sleeps
 	load := func() (err error) {
 		if insns, err = e.code(p, cfg); err != nil {
 			return err

@@ -50,7 +50,7 @@ func (e *loader) tableOf(m *ir.Map) (*table, error) {
 func (e *loader) newTable(m *ir.Map, pin int) (*table, error) {
 	t := &table{name: m.Name, code: ebpf.Table{
 		Name:  fmt.Sprintf("%s_map%d", bufferName, len(e.tables)),
-		Shape: maps.Shape{Slots: m.Slots, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: pin},
+		Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: pin},
 	}}
 	if m.Cells {
 		t.code.Sets = int(e.mem.flat.Layout(0).CPUMask) + 1
@@ -61,6 +61,7 @@ func (e *loader) newTable(m *ir.Map, pin int) (*table, error) {
 			t.buffer, err = e.k.NewBuffer(t.code.Name, t.code.Bytes())
 		}
 		if err == nil {
+			maps.NewReader(t.code.Shape, t.buffer.Memory()).Begin()
 			e.tables = append(e.tables, t)
 			return t, nil
 		}

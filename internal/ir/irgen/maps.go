@@ -10,9 +10,9 @@ import (
 // MapsOf are the maps of programs with Options.Maps. They have room for all keys of programs.
 var MapsOf = [...]ir.Map{
 	{Name: "one", Words: 1, Slots: 8},
-	{Name: "five", Words: 5, Slots: 8, Shared: true},
+	{Name: "five", Words: 5, Slots: 8, Limit: 64, Shared: true},
 	{Name: "long", Words: 1, Slots: 8, More: 3},
-	{Name: "cells", Words: 6, Slots: 8, Cells: true},
+	{Name: "cells", Words: 6, Slots: 8, Limit: 64, Cells: true},
 	{Name: "single", Words: 3, Slots: 1, Single: true, Cells: true},
 }
 

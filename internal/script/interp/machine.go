@@ -104,7 +104,7 @@ type Options struct {
 	Process func(number uint64) int
 	// SiteName is the name of a site in keys of those maps.
 	SiteName func(number uint64) string
-	// ClearSites clears a map of numbers at the sites. It is called while no probe runs.
+	// ClearSites takes what a map at the sites had when it was loaded out of it. It is called while no probe runs.
 	ClearSites func(name string)
 	// System runs a command of the shell and returns its output.
 	System func(command string) ([]byte, error)
@@ -154,7 +154,7 @@ const maxDepth = 1000
 // Run executes a probe once at one of its places.
 func (m *Machine) Run(ctx context.Context, pr *check.Probe, pl *script.Place) (result int64, err error) {
 	loadSites(m)
-	defer clearNumbers(m)
+	defer clearSites(m)
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.run(ctx, pr, pl, false)

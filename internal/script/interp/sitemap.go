@@ -10,16 +10,15 @@ import (
 // siteTable is a map that sites update, as it was when it was read last.
 type siteTable struct {
 	*plan.SiteMap
-	now    []SiteElem
-	before map[string][]uint64 // what the elements had when the map was cleared, by key
+	now []SiteElem
 }
 
 // SiteElem is an element of a map that sites update: the words of the parts of its key, in their order, and those of its
 // value as sema.Map has them.
 type SiteElem struct{ Key, Words []uint64 }
 
-// clearNumbers clears maps of numbers at the sites, which probes have cleared here.
-func clearNumbers(m *Machine) {
+// clearSites clears maps at the sites, which probes have cleared here.
+func clearSites(m *Machine) {
 	m.mu.Lock()
 	list := m.clearing
 	m.clearing = nil
@@ -69,14 +68,7 @@ func (st *siteTable) fill(m *Machine) {
 	clear(t.elems)
 	t.k, t.low, t.high, t.step = st.K, st.Low, st.High, st.Step
 	for _, e := range st.now {
-		words := e.Words
-		if old := st.before[string(wordsKey(e.Key))]; old != nil {
-			words = make([]uint64, len(e.Words))
-			for i, w := range e.Words {
-				words[i] = w - old[i]
-			}
-		}
-		c := cellOf(st.Fn, words)
+		c := cellOf(st.Fn, e.Words)
 		if c == nil {
 			continue
 		}
@@ -111,14 +103,6 @@ func (c *cell) join(other *cell, fn string, signed bool) {
 		c.counts = sum
 	default:
 		c.total += other.total
-	}
-}
-
-// cleared makes what the sites have now count as nothing.
-func (st *siteTable) cleared() {
-	st.before = map[string][]uint64{}
-	for _, e := range st.now {
-		st.before[string(wordsKey(e.Key))] = e.Words
 	}
 }
 

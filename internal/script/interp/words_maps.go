@@ -36,11 +36,7 @@ func (m *library) clear(at script.Expr, args []script.Expr) val {
 	t := m.maps[args[0].(*script.Map).Name]
 	if strings.HasPrefix(at.(*script.Call).Name, "clear") {
 		clear(t.elems)
-		switch st := m.sites[t.Name]; {
-		case st == nil:
-		case st.Fn != "":
-			st.cleared()
-		case m.opts.ClearSites != nil:
+		if m.sites[t.Name] != nil && m.opts.ClearSites != nil {
 			m.clearing = append(m.clearing, t.Name)
 		}
 	} else {

@@ -39,12 +39,12 @@ type SiteMap struct {
 	Sets            bool        // a site sets or deletes elements
 	At              script.Node // a statement that adds elements
 	Both            bool        // a map of numbers that sites in the process and in the kernel use
+	Deletes         bool        // a site deletes elements
+	Clears          bool        // a probe in jalon clears it
 	keyed           bool        // Parts is known
 	process, kernel bool        // sites of a map of numbers are in the process, in the kernel
 	depends         bool        // a change in the process depends on the value before
 	written         bool        // sites in the kernel change it
-	deleted         bool        // a site deletes elements
-	cleared         bool        // a probe in jalon clears it
 	used            bool        // a site changes it
 	literals        bool        // those of Fn are known
 }
@@ -148,7 +148,7 @@ func (c *candidates) unfit() {
 	for name, k := range c.maps {
 		switch {
 		case !k.used || !k.kernel:
-		case k.deleted && !strings.Contains(k.Parts, string(PartThread)), k.process && !k.common():
+		case k.Deletes && !strings.Contains(k.Parts, string(PartThread)), k.process && !k.common():
 			c.drop(name)
 		}
 	}
@@ -161,7 +161,7 @@ func (c *candidates) unfit() {
 //  3. no change in the process depends on a value that a program of the kernel, which interrupts it, may change.
 func (k *SiteMap) common() bool {
 	const parts = string(PartNumber) + string(PartText) + string(PartThread)
-	return strings.Trim(k.Parts, parts) == "" && !k.cleared && !(k.deleted && k.Adds) && !(k.depends && k.written)
+	return strings.Trim(k.Parts, parts) == "" && !k.Clears && !(k.Deletes && k.Adds) && !(k.depends && k.written)
 }
 
 // number is a map of numbers, nil if it is not at the sites.
@@ -242,7 +242,7 @@ func (c *candidates) inJalon(n script.Node) {
 		case *script.Call:
 			row := words.Find(n.Name)
 			if row != nil && len(n.Args) > 0 && row.Name == "clear" && c.maps[name(n.Args[0])] != nil {
-				c.maps[name(n.Args[0])].cleared = true
+				c.maps[name(n.Args[0])].Clears = true
 			}
 			if row != nil && len(n.Args) > 0 && (row.Name == "zero" || row.Name == "delete" || row.Name == "clear" && extreme(c.p, name(n.Args[0]))) {
 				to[name(n.Args[0])] = true

@@ -11,7 +11,7 @@ import (
 // atThisSite is a map of numbers that this site can have. With Options.Apart, the sites of such a map are all in the process, or all in the kernel.
 func atThisSite(w *translator, name string) *SiteMap {
 	k := w.at.number(name)
-	if k == nil || w.inKernel() && k.cleared {
+	if k == nil || w.inKernel() && k.Clears {
 		return nil
 	}
 	if w.inKernel() {

@@ -70,7 +70,7 @@ func (w *planner) elementOf(m *script.Map, key script.Expr, do Do) *Update {
 	if k == nil {
 		return nil
 	}
-	k.deleted = k.deleted || do == Delete
+	k.Deletes = k.Deletes || do == Delete
 	return w.updateOf(k, m, key, do)
 }
 

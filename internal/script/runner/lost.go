@@ -85,7 +85,12 @@ func (s *running) reportFull(full map[string]bool) {
 	for _, k := range s.maps.list {
 		if full[k.Name] && !s.maps.reported[k.Name] {
 			s.maps.reported[k.Name] = true
-			interp.Full(s.machine, k, s.maps.decls[k.Name].Slots)
+			d := s.maps.decls[k.Name]
+			most := d.Limit
+			if most == 0 {
+				most = d.Slots
+			}
+			interp.Full(s.machine, k, most)
 		}
 	}
 }

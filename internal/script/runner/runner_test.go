@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -91,14 +92,18 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 		t.Fatal(err)
 	}
 	var out, warnings bytes.Buffer
-	opt.Options = interp.Options{Out: &out, Err: &warnings, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
+	to := io.Writer(&out)
+	if opt.Out != nil {
+		to = io.MultiWriter(&out, opt.Out)
+	}
+	opt.Options = interp.Options{Out: to, Err: &warnings, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
 	opt.Warn = func(text string) {
 		t.Log(text)
 		if warn != nil {
 			warn(text)
 		}
 	}
-	opt.IO = session.IO{Out: os.Stderr, Err: os.Stderr}
+	opt.IO.Out, opt.IO.Err = os.Stderr, os.Stderr
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	m, err := Run(ctx, p, opt)

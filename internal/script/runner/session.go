@@ -38,7 +38,7 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 		NewSink: func(sess *session.Session) drain.Sink {
 			return &sink{s: s, sess: sess, lines: s.program.Config.Bool("show_debug_info")}
 		},
-		OnArmed: s.armed, OnIterated: s.iterated, ThreadEnded: s.maps.ended, Unshared: s.unshared,
+		OnArmed: s.armed, OnIterated: s.iterated, ThreadEnded: s.maps.ended, Unshared: s.unshared, Tend: s.giveBack,
 	}
 	var err error
 	switch {

@@ -35,6 +35,7 @@ type siteMaps struct {
 
 	mu      sync.Mutex
 	retired map[string]maps.Merged // of threads that have ended
+	cells   cellMaps
 }
 
 // kinds are the kinds of maps by the function that updates them.
@@ -44,15 +45,22 @@ var kinds = map[string]sema.MapKind{
 }
 
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
-	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}}
+	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
 	for _, k := range list {
 		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Both: k.Both}
 		room := limit
 		if k.Decl != nil {
 			room = int64(min(k.Decl.Max, sema.MaxMapSlots))
 		}
+		room = min(room, sema.MaxMapSlots)
 		for int64(d.Slots) < room {
 			d.Slots *= 2
+		}
+		if !k.Deletes { // keys that hits delete keep their slots for a while
+			d.Limit = int(room)
+		}
+		if k.Clears && d.Kind != sema.MapNumber && d.Slots < sema.MaxMapSlots {
+			d.Slots *= 2 // for new keys until the slots of cleared ones are given back
 		}
 		switch {
 		case k.Scalar:
@@ -129,20 +137,26 @@ func (m *siteMaps) ended(th event.Thread, thread uint64, name string, r *maps.Re
 		if part.Kind != sema.KeyThread && part.Kind != sema.KeyComm {
 			continue
 		}
-		for e := range r.Entries() {
-			if e.Key[first[i]] != thread {
-				continue
-			}
-			m.mu.Lock()
-			if m.retired[name] == nil {
-				m.retired[name] = maps.Merged{}
-			}
-			shown := e.Shown
-			value := r.Take(&e, d.Sums())
-			setThread(e.Key[first[i]:], part, th)
-			m.retired[name].Put(e.Key, value, shown, d.Sums(), d.Kind != sema.MapNumber)
-			m.mu.Unlock()
+		m.takeThread(d, r, first[i], thread, func(words []uint64) { setThread(words, part, th) })
+	}
+}
+
+// takeThread takes what a map has of a thread, which is word `at` of keys, and puts it to that of ended threads, under the key with its name.
+func (m *siteMaps) takeThread(d *sema.Map, r *maps.Reader, at int, thread uint64, name func(words []uint64)) {
+	m.mu.Lock() // until the end: jalon may give back the slots otherwise, between finding an entry and taking its value
+	defer m.mu.Unlock()
+	for e := range r.Entries() {
+		if e.Key[at] != thread {
+			continue
 		}
+		if m.retired[d.Name] == nil {
+			m.retired[d.Name] = maps.Merged{}
+		}
+		shown, of := e.Shown, slices.Clone(e.Key)
+		value := r.Take(&e, d.Sums())
+		name(e.Key[at:])
+		m.retired[d.Name].Put(e.Key, value, shown, d.Sums(), d.Kind != sema.MapNumber)
+		m.cells.ended(d, of, e.Key, m.retired[d.Name])
 	}
 }
 
@@ -172,7 +186,7 @@ func (s *running) named(d *sema.Map, parts string, list []elements) maps.Merged 
 	defer s.maps.mu.Unlock()
 	out := maps.Merged{}
 	first, _ := d.Layout()
-	for _, of := range append(list, elements{s.maps.retired[d.Name], false, true}) {
+	for _, of := range append(list, elements{s.maps.cells.gone[d.Name], false, true}) {
 		for _, t := range of.Merged {
 			key := slices.Clone(t.Key)
 			for i, part := range d.Key {
@@ -208,13 +222,17 @@ func (s *running) siteName(part byte, kernel bool, site uint64) uint64 {
 	return uint64(i)
 }
 
-// clear clears a map of numbers. What sites have added since it was loaded stays, as the probe that clears the map has not seen it. Where
+// clear clears a map. What sites have added since it was loaded stays, as the probe that clears the map has not seen it. Where
 // sites set numbers too, or threads are in the keys, which may have ended, it is lost.
 func (s *running) clear(name string) {
 	if !s.traced {
 		return
 	}
 	d := s.maps.decls[name]
+	if d.Kind != sema.MapNumber {
+		s.clearCells(d)
+		return
+	}
 	i := slices.IndexFunc(s.maps.list, func(k *plan.SiteMap) bool { return k.Name == name })
 	exact := i >= 0 && s.maps.list[i].Adds && !s.maps.list[i].Sets && !slices.ContainsFunc(d.Key, func(part sema.KeyPart) bool {
 		return part.Kind == sema.KeyThread || part.Kind == sema.KeyComm
@@ -286,13 +304,18 @@ func (s *running) load() {
 		s.maps.frames, s.maps.owners = map[uint64][]printf.Frame{}, map[uint64]int{}
 		clear(read)
 		s.maps.before = map[bool]map[string]maps.Merged{false: {}, true: {}}
+		for _, d := range s.maps.decls { // also of maps that have no table in the process any more
+			s.maps.mu.Lock()
+			s.maps.loadEnded(d)
+			s.maps.mu.Unlock()
+		}
 		_ = s.sess.Maps(func(name string, r *maps.Reader, kernel bool) { // without maps there are no elements
 			d := s.maps.decls[name]
 			if d == nil {
 				return
 			}
-			m := maps.Merged{}
-			if m.Add(r, d.Sums()); d.Kind == sema.MapNumber {
+			m := s.maps.loadTable(tableOf{name, kernel}, r, d)
+			if d.Kind == sema.MapNumber {
 				s.maps.before[kernel][name] = m
 			}
 			found[name] = append(found[name], elements{m, kernel, false})

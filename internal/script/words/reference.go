@@ -105,6 +105,12 @@ other statements, with what these read of the maps. A pointer that comes from su
 - A map of numbers with places in the process and in the kernel is one table in memory that both have (see below). In the kernel elements
   are deleted only by keys with ` + "`tid`" + `, and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back
   by jalon, with the threads stopped, or are taken by a thread that needs one.)
+- ` + "`" + `max_map_keys` + "`" + ` (or what the declaration says) is how many elements the map has, in each engine if it has places in both; updates of further
+  keys are lost and counted. Two maps may have more: one from which places delete, whose deleted elements need room for a while, and one of numbers that a
+  timer has cleared, whose keys may come back.
+- ` + "`" + `print(@); clear(@)` + "`" + ` in a timer gives the room of counts, sums and histograms back: half full, such a map loses its cleared keys when all hits are over that may
+  still count for them, some milliseconds later. Nothing that is counted between the two is lost. In the kernel that needs CAP_SYS_ADMIN; without it, the keys
+  stay, and there is room only for those that come again.
 - In common memory are the maps of numbers whose keys are numbers, texts and ` + "`tid`" + `, with places of both engines, if elements that are added to
   (` + "`++`" + `, ` + "`+=`" + `) are not deleted, and nothing in the process depends on a value that a place in the kernel changes
   (` + "`uprobe:f { @n[tid] = @n[tid] + 1; } tracepoint:... { @n[tid] = 0; }`" + `). What one engine has written, the other reads at its next hit:
