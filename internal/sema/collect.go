@@ -257,7 +257,10 @@ func (b *bail) plan(v *debuginfo.Variable) *plan {
 	p := &plan{}
 	p.Type = v.Type
 	p.Static, p.Reason = event.Unsupported, b.d.Msg
-	if b.unavailable {
+	switch {
+	case b.otherwise:
+		p.Reason = b.why
+	case b.unavailable:
 		p.Static, p.Reason = event.OptimisedOut, b.why
 	}
 	return p

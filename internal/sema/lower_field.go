@@ -302,15 +302,27 @@ func (l *lowerer) storePiece(fs *fieldSlots, q debuginfo.Piece, off, at, count i
 		fs.skip = amd64.X87Stack + 16*int64(arch.Reg(q.Reg)-processor.Vector0-amd64.NumXMM) + first/8
 		l.b.Emit(ir.Instr{Op: ir.PutReg, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm, Aux: amd64.X87, Fault: ir.NoBlock})
 	case isXMM(q.Reg) && q.Kind == debuginfo.InRegister && first+count > 64:
-		// The register is stored whole; the field may be a part of it.
-		s := &l.rec.slots[fs.value-1]
-		if n < 16 {
-			s.size, fs.skip = 16, first/8
-		}
-		s.align = 8
-		l.b.Emit(ir.Instr{Op: ir.PutReg, W: 16, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm, Aux: int64(q.Reg) - int64(processor.Vector0), Fault: ir.NoBlock})
+		storeVector(l, fs, q.Reg, first/8, n, imm)
 	default:
 		l.putBytes(l.pieceBits(q, off, count), n, imm)
+	}
+}
+
+// storeVector stores bytes [from, from+n) of a vector register: the halves that have them, whole. Of a field that is a part
+// of them, the others are skipped.
+func storeVector(l *lowerer, fs *fieldSlots, reg int, from, n, imm int64) {
+	const half = 16
+	low, high := from/half, (from+n+half-1)/half
+	s := &l.rec.slots[fs.value-1]
+	if s.align = 8; n < (high-low)*half {
+		s.size, fs.skip = (high-low)*half, from-low*half
+	}
+	for k := low; k < high; k++ {
+		wide := int64(reg) - int64(processor.Vector0)
+		if k > 0 {
+			wide += amd64.UpperYMM
+		}
+		l.b.Emit(ir.Instr{Op: ir.PutReg, W: half, Dst: ir.None, A: ir.None, B: ir.None, Imm: imm + (k-low)*half, Aux: wide, Fault: ir.NoBlock})
 	}
 }
 

@@ -20,7 +20,7 @@ type report struct {
 }
 
 // bail carries a diagnostic from fail to guard; why is the reason that a variable has no value here. undescribed: it
-// has none by the debug information.
+// has none by the debug information, or in a register that is not taken, which is a reason of its field.
 type bail struct {
 	d           *lang.Diagnostic
 	unavailable bool

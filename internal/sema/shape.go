@@ -58,9 +58,9 @@ func (v *varRef) shape() shape {
 // pieces sets the size of every piece, limited by its register or value; uncovered parts are missing.
 func pieces(list []debuginfo.Piece, total int64) []debuginfo.Piece {
 	var out []debuginfo.Piece
-	missing := func(bits int64) {
+	missing := func(bits int64, why string) {
 		if bits > 0 {
-			out = append(out, debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: bits})
+			out = append(out, debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: bits, Why: why})
 		}
 	}
 	sum := int64(0)
@@ -73,10 +73,14 @@ func pieces(list []debuginfo.Piece, total int64) []debuginfo.Piece {
 		if p.BitSize > 0 {
 			out = append(out, p)
 		}
-		missing(want - p.BitSize)
+		why := ""
+		if p.Kind == debuginfo.InRegister && isXMM(p.Reg) {
+			why = beyondYMM
+		}
+		missing(want-p.BitSize, why)
 		sum += want
 	}
-	missing(total - sum)
+	missing(total-sum, "")
 	return out
 }
 
@@ -86,7 +90,7 @@ func capacity(p debuginfo.Piece) int64 {
 	case debuginfo.InRegister:
 		switch {
 		case isXMM(p.Reg):
-			return 128
+			return 256 // with the half that only AVX has; a compiler that places 32 bytes there has AVX
 		case isX87(p.Reg):
 			return 2 * 128
 		}
@@ -100,6 +104,9 @@ func capacity(p debuginfo.Piece) int64 {
 	}
 	return 1 << 40
 }
+
+// beyondYMM: of 64-byte registers only the low half is taken.
+const beyondYMM = "it is in the upper half of a 64-byte vector register, which is not taken"
 
 // isXMM: a vector register.
 func isXMM(reg int) bool {
@@ -186,7 +193,7 @@ func storable(s shape, n int64) (why string) {
 			why = "this object is spread over fragments that are not whole bytes"
 		case p.Kind == debuginfo.InRegister && isX87(p.Reg) && x.at != 0:
 			why = "a part of this object is in a register of the x87"
-		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+x.bits > 64 && x.bits != n && !(first == 0 && x.bits == 128):
+		case p.Kind == debuginfo.InRegister && isXMM(p.Reg) && first+x.bits > 64 && x.bits != n && (first%128 != 0 || x.bits%128 != 0):
 			why = "a part of this object is in the high half of a vector register"
 		}
 	}
@@ -228,6 +235,9 @@ func (st *site) available(e expr, more func(shape)) {
 func (st *site) needPiece(e expr, v *varRef, p debuginfo.Piece) {
 	switch p.Kind {
 	case debuginfo.IsMissing:
+		if p.Why == beyondYMM {
+			st.failUntaken(e, v, p.Why)
+		}
 		st.failUnavailable(e, v, p.Why)
 	case debuginfo.InRegister:
 		returned := st.in.Exit != nil && st.in.Kernel == nil && v.name == "retval"
@@ -236,7 +246,7 @@ func (st *site) needPiece(e expr, v *varRef, p debuginfo.Piece) {
 			if isX87(p.Reg) && v.name == "retval" {
 				why = "it is in a register of the x87, which is not available in the kernel"
 			}
-			st.failUnavailable(e, v, why)
+			st.failUntaken(e, v, why)
 		}
 		st.needRegister(e, v, p.Reg)
 	case debuginfo.InContext:
@@ -261,11 +271,23 @@ const releasedPlace = "its place on the stack is already released"
 
 // failUnavailable reports a variable without a value, and where it has one.
 func (st *site) failUnavailable(e expr, v *varRef, why string) {
+	none := why == releasedPlace || v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 ||
+		slices.ContainsFunc(v.loc.Pieces, func(p debuginfo.Piece) bool { return p.Kind == debuginfo.IsMissing && p.Why == why })
+	st.failWithout(e, v, why, none, false)
+}
+
+// failUntaken reports a variable in a register that is not taken.
+func (st *site) failUntaken(e expr, v *varRef, why string) {
+	st.failWithout(e, v, why, st.in.Kernel == nil, true)
+}
+
+// failWithout reports a variable without a value. field: the reason is one of its field, as far as no result is concerned,
+// which a user asks for by name; otherwise as in bail.
+func (st *site) failWithout(e expr, v *varRef, why string, field, otherwise bool) {
 	what := fmt.Sprintf("variable %q", v.name)
 	if _, part := e.(*sub); part {
 		what = fmt.Sprintf("this part of %q", v.name)
 	}
-	undescribed := v.name != "retval" && (why == releasedPlace || v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 || slices.ContainsFunc(v.loc.Pieces, func(p debuginfo.Piece) bool { return p.Kind == debuginfo.IsMissing && p.Why == why }))
 	if why == "" {
 		why = "optimised out"
 	}
@@ -273,7 +295,10 @@ func (st *site) failUnavailable(e expr, v *varRef, why string) {
 	if rest, ok := strings.CutPrefix(why, "optimised out"); ok {
 		msg = what + " is optimised out here" + strings.TrimPrefix(rest, " here")
 	}
-	panic(&bail{st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)), true, undescribed, why, false})
+	panic(&bail{
+		d:           st.from.At(e.Span(), msg, st.elsewhere(v.loc.Elsewhere)),
+		unavailable: true, undescribed: field && v.name != "retval", why: why, otherwise: otherwise,
+	})
 }
 
 // elsewhere lists the lines where a variable has a location.

@@ -156,7 +156,6 @@ func (st *site) failSize(span lang.Span, t *ctype.Type) {
 	st.fail(span, fmt.Sprintf("%s has no size", typeString(t)), "")
 }
 
-// typeString writes t as C does, for diagnostics.
 // failType reports an object whose type is none that values can be made of. Such a
 // type is named by the reason where that is known.
 func (st *site) failType(e expr) {
@@ -167,7 +166,11 @@ func (st *site) failType(e expr) {
 		}
 		st.fail(e.Span(), "this is "+name, hint)
 	}
-	st.fail(e.Span(), "the debug information has no type for this", "")
+	why := "the debug information has no type for this"
+	if t := e.Type().Strip(); t.Size > 0 && t.Name != "" { // such as _Decimal64
+		why = fmt.Sprintf("values of type %s are not taken", t.Name)
+	}
+	panic(&bail{d: st.from.At(e.Span(), why, ""), unavailable: true, undescribed: true, otherwise: true, why: why})
 }
 
 // onCPU is per-CPU variable v where an operand of this_cpu or per_cpu is checked.

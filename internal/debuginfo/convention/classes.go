@@ -77,7 +77,7 @@ func (c *classes) float(s *ctype.Type, off int64) string {
 }
 
 // largeVector is why a vector of more than 16 bytes is not available.
-const largeVector = "only the low 16 bytes of vector registers are taken"
+const largeVector = "options of the compiler (-mavx) decide whether a vector of this size is returned in a register or in memory"
 
 // vector adds a vector. Compilers differ in small ones.
 func (c *classes) vector(s *ctype.Type, off int64) string {
