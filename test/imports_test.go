@@ -133,7 +133,7 @@ var packages = []struct{ path, imports string }{
 	// Front-ends.
 	{"arming", "debuginfo drain engine engine/uprobes event lang probe process ring tracepoint"},
 	{"session", "arming debuginfo drain engine engine/inproc engine/kernel engine/uprobes event image maps sema probe procdir process ring tracepoint"},
-	{"script/runner", "debuginfo drain event lang lang/script maps probe ring script/types sema script/check script/interp script/plan script/printf session tracepoint"},
+	{"script/runner", "debuginfo drain event lang lang/script maps probe ring script/types sema script/check script/interp script/plan script/printf session tracepoint unwind"},
 	{"completion", ""},
 	{"manual", ""},
 	{"gdb/rsp", "arch/amd64 arch/arm64"},

@@ -121,15 +121,28 @@ func stackValue(frames []printf.Frame) val {
 	key := make([]byte, 0, 8*len(frames))
 	for _, fr := range frames {
 		key = binary.LittleEndian.AppendUint64(key, fr.PC)
+		if fr.Note {
+			key = append(key, fr.Function...)
+		}
 	}
 	return val{stack: frames, s: string(key)}
 }
 
-// limited is the first n frames. Inlined functions, which have the address of the frame behind them, do not count.
+// depth is how many addresses a stack has: inlined functions have that of the frame behind them.
+func depth(frames []printf.Frame) (n uint64) {
+	for _, f := range frames {
+		if !f.Inlined && !f.Note {
+			n++
+		}
+	}
+	return n
+}
+
+// limited is the first n frames. Inlined functions do not count. A note on the whole stack remains.
 func limited(frames []printf.Frame, n int) []printf.Frame {
 	for i, f := range frames {
-		if n == 0 && !f.Note {
-			if last := len(frames) - 1; frames[last].Note {
+		if n == 0 && (!f.Note || f.End) {
+			if last := len(frames) - 1; frames[last].Note && !frames[last].End {
 				return append(slices.Clone(frames[:i]), frames[last])
 			}
 			return frames[:i]

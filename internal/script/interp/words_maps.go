@@ -104,7 +104,7 @@ func (m *library) length(at script.Expr, args []script.Expr) val {
 		if m.hit == nil {
 			abandon(unavailable(at, "a stack"))
 		}
-		return num(uint64(len(m.expr(args[0]).stack)))
+		return num(depth(m.expr(args[0]).stack))
 	}
 	return num(uint64(len(m.maps[x.Name].elems)))
 }

@@ -15,6 +15,7 @@ type Frame struct {
 	Line     int
 	Inlined  bool // the next frame has the same address
 	Note     bool // it is no frame: Function says something of the stack
+	End      bool // of a note: that the frame before is the last one that is known
 	// BuildID is the ID of the module as hexadecimal digits, "" if it is not known. FileOffset is where in its file the code is.
 	BuildID    string
 	FileOffset uint64

@@ -9,6 +9,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/interp"
 	"github.com/jalon-trace/jalon/internal/script/printf"
 	"github.com/jalon-trace/jalon/internal/session"
+	"github.com/jalon-trace/jalon/internal/unwind"
 )
 
 // sink executes the probes of a session's events. Its methods are called on the session's goroutine.
@@ -74,8 +75,12 @@ func shownFrames(list []debuginfo.Frame, lines bool) (frames []printf.Frame) {
 			fr.File, fr.Line = f.File, f.Line
 		}
 		frames = append(frames, fr)
-		if f.Cut == debuginfo.ByPointers {
+		switch f.Cut {
+		case "", unwind.Deep.String(): // that is the limit of frames
+		case debuginfo.ByPointers:
 			frames = append(frames, printf.Frame{Function: f.Cut, Note: true})
+		default:
+			frames = append(frames, printf.Frame{Function: "the stack goes on: " + f.Cut, Note: true, End: true})
 		}
 	}
 	return frames
