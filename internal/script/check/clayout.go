@@ -96,13 +96,25 @@ func (e *cenv) enum(t *ctype.Type, r *script.CRecord) {
 		}
 		list = append(list, ctype.Enumerator{Name: v.Name, Value: next})
 		e.enums[v.Name] = constant{t, next}
-		t.Signed = t.Signed || next < 0
-		if next > 1<<32-1 || next < -1<<31 {
+		t.Signed = t.Signed || next < 0 && !large(v.Value)
+		if next > 1<<32-1 || next < -1<<31 || large(v.Value) {
 			t.Size = 8
 		}
 		next++
 	}
 	t.SetEnumerators(list)
+}
+
+// large reports whether an expression has a number that only an unsigned type holds: then C's type of the expression is unsigned.
+func large(x script.Expr) (found bool) {
+	if x != nil {
+		script.Walk(x, func(n script.Node) bool {
+			k, ok := n.(*script.Int)
+			found = found || ok && k.Value>>63 != 0
+			return !found
+		})
+	}
+	return found
 }
 
 // layout places members by the rules of the x86-64 ABI, which arm64 shares for these types.

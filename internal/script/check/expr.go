@@ -101,7 +101,7 @@ func (c *expressions) ident(x *script.Ident) *types.Type {
 		return c.word(x, w, x.Name, nil)
 	}
 	if k, ok := c.enumerator(x.Name); ok {
-		c.consts[x] = &Const{Kind: types.Int, Int: uint64(k.value), Neg: k.value < 0, enum: enumType(k.enum)}
+		c.consts[x] = k.folded()
 		return c.consts[x].Type()
 	}
 	if pl := c.place(); pl != nil && c.opts.Source != nil {

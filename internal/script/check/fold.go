@@ -82,7 +82,7 @@ func (c *constants) fold(x script.Expr) *Const {
 		return c.positional(x)
 	case *script.Ident:
 		if k, ok := c.env.enums[x.Name]; ok {
-			return &Const{Kind: types.Int, Int: uint64(k.value), Neg: k.value < 0, enum: enumType(k.enum)}
+			return k.folded()
 		}
 	case *script.Comptime:
 		return c.lit(x.X)

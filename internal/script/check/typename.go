@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -84,7 +85,7 @@ func (c *checker) baseType(t *script.Type) *types.Type {
 	return nil
 }
 
-// fromC is types.FromC, except that enums are 64 bits wide, as bpftrace has them.
+// fromC is types.FromC, except that enums are 64 bits wide, as bpftrace has them. They are signed as in C: if a constant is negative.
 func fromC(ct *ctype.Type) *types.Type {
 	t := types.FromC(ct)
 	if t.Kind == types.Int && t.C != nil {
@@ -93,9 +94,17 @@ func fromC(ct *ctype.Type) *types.Type {
 	return t
 }
 
+// folded is an enumerator as a constant of the script.
+func (k constant) folded() *Const {
+	t := enumType(k.enum)
+	return &Const{Kind: types.Int, Int: uint64(k.value), Neg: k.value < 0 && (t == nil || t.Signed), enum: t}
+}
+
 func enumType(ct *ctype.Type) *types.Type {
 	if ct.Strip().Kind != ctype.Enum {
 		return nil
 	}
-	return &types.Type{Kind: types.Int, Size: 8, C: ct.Strip()}
+	ct = ct.Strip()
+	negative := func(e ctype.Enumerator) bool { return e.Value < 0 && ct.Size < 8 } // of 8 bytes it may be a large one
+	return &types.Type{Kind: types.Int, Size: 8, Signed: ct.Signed || slices.ContainsFunc(ct.Enumerators(), negative), C: ct}
 }

@@ -89,6 +89,11 @@ func TestRun(t *testing.T) {
 			"true\nfalse\n1\n1\n1\nfalse\n@a[1]: 0\n",
 		},
 		{`begin { system("echo %s", "x"); cat("/nonexistent"); print(config.max_strlen); print(1.5 * 3); $e = 1e3; print($e / 3); }`, "run echo x\nt:1:33: error: open /nonexistent: no such file or directory\n1024\n4.5\n333\n"},
+		{
+			`enum C { RED = -2, GREEN, BLUE = 7 }; enum B { MOST = 0xffffffffffffffff };
+			begin { @a[RED] = RED; @a[BLUE] = BLUE; @a[GREEN] = GREEN; @m[MOST] = sum(1); print(RED < BLUE); printf("%d %s %lu\n", RED, RED, MOST); }`,
+			"true\n-2 RED 18446744073709551615\n@a[RED]: RED\n@a[GREEN]: GREEN\n@a[BLUE]: BLUE\n@m[MOST]: 1\n",
+		},
 		{`enum E { ONE = 1, TWO }; begin { $e = TWO; printf("%s %d\n", $e, $e); print(ONE); @[ONE] = 1; }`, "TWO 2\nONE\n@[ONE]: 1\n"},
 		{`begin { $r = { $x = 5; $x + 1 }; print($r); if ($r == 6) { if (1) { return; } } print("never"); }`, "6\n"},
 		{`begin { print(sizeof(int32)); if comptime (sizeof(int64) == 8) { print("8") } else { print("no") } print(probe); print(probetype); }`, "4\n8\nbegin\nspecial\n"},
@@ -101,6 +106,21 @@ func TestRun(t *testing.T) {
 		if got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.src, got, c.want)
 		}
+	}
+}
+
+// TestNegativeEnumerators: enumerators are signed numbers in JSON, as in C, if one of them is negative.
+func TestNegativeEnumerators(t *testing.T) {
+	const src = `enum C { RED = -2, BLUE = 7 }; enum B { MOST = 0xffffffffffffffff };
+		begin { print(RED); print((BLUE, RED)); @a[RED] = RED; @a[BLUE] = BLUE; @b[(enum C)-2, 1] = sum(RED); @m = MOST; }`
+	const want = `{"type": "value", "data": -2}
+{"type": "value", "data": [7,-2]}
+{"type": "map", "data": {"@a": {"RED": -2, "BLUE": 7}}}
+{"type": "map", "data": {"@b": {"RED,1": -2}}}
+{"type": "map", "data": {"@m": "18446744073709551615"}}
+`
+	if got := output(t, src, true); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }
 

@@ -207,6 +207,9 @@ func printedInt(v val, t *types.Type) printf.Value {
 	if t.C != nil {
 		for _, e := range t.C.Enumerators() {
 			if uint64(e.Value) == v.n {
+				if t.Signed {
+					return printf.Named(e.Name, e.Value)
+				}
 				return printf.Symbol(e.Name, v.n)
 			}
 		}

@@ -6,7 +6,7 @@ import "cmp"
 func (v Value) Less(w Value) bool { return v.compare(w) < 0 }
 
 func (v Value) compare(w Value) int {
-	if v.kind == symbolValue && w.kind == symbolValue && v.num == w.num {
+	if v.kind == w.kind && (v.kind == symbolValue || v.kind == namedValue) && v.num == w.num {
 		return cmp.Compare(v.str, w.str)
 	}
 	a, signed, ok1 := v.Number()

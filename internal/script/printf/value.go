@@ -29,6 +29,7 @@ const (
 	floatValue
 	textValue
 	symbolValue // a name with a number: an enumerator, a pointer
+	namedValue  // a name with a signed number
 	bufferValue
 	arrayValue
 	tupleValue
@@ -63,6 +64,9 @@ func Text(s string) Value { return Value{kind: textValue, str: s} }
 // Symbol makes a number that %s shows as a name.
 func Symbol(name string, n uint64) Value { return Value{kind: symbolValue, str: name, num: n} }
 
+// Named is Symbol with a signed number.
+func Named(name string, n int64) Value { return Value{kind: namedValue, str: name, num: uint64(n)} }
+
 // Pointer makes an address.
 func Pointer(p uint64) Value { return Symbol("0x"+strconv.FormatUint(p, 16), p) }
 
@@ -85,7 +89,7 @@ func (v Value) Number() (n uint64, signed, ok bool) {
 	switch v.kind {
 	case boolValue, uintValue, symbolValue:
 		return v.num, false, true
-	case intValue:
+	case intValue, namedValue:
 		return v.num, true, true
 	case floatValue:
 		return uint64(int64(v.flt)), true, true
@@ -200,7 +204,7 @@ func (v Value) JSON() string {
 	switch v.kind {
 	case noValue:
 		return "null"
-	case intValue:
+	case intValue, namedValue:
 		s := strconv.FormatInt(int64(v.num), 10)
 		if int64(float64(int64(v.num))) != int64(v.num) || int64(v.num) == 1<<63-1 {
 			return `"` + s + `"`

@@ -87,7 +87,11 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := check.Check(s, check.Options{Source: source.Open(), Process: opt.Argv != nil})
+	program := ""
+	if opt.Argv != nil {
+		program = opt.Argv[0]
+	}
+	p, err := check.Check(s, check.Options{Source: source.New(source.Options{Program: program}), Process: opt.Argv != nil})
 	if err != nil {
 		t.Fatal(err)
 	}
