@@ -199,3 +199,19 @@ func TestUnsteppedInstructions(t *testing.T) {
 		ends(t, p)
 	}
 }
+
+// TestForeignNumbers: a place with another tracer's uprobe, which only the kernel can serve, is refused if it changes a map of numbers that places in the process
+// have: the kernel's programs would have another one. What the kernel adds to a map of counts is added up.
+func TestForeignNumbers(t *testing.T) {
+	path := compile(t, "gcc", "../programs/foreignnumbers.c", "-g", "-O2", "-DCOPY="+t.Name())
+	putUprobe(t, path, offsetOf(t, path, "plain"))
+	for _, c := range []struct{ do, out, errs string }{
+		{"@c = count();", "@c: 2000\n", ""},
+		{"@x++;", "", "maps and the values of entries ($elapsed, @entry) are in the process"},
+	} {
+		p := jalon(t, "run", "-e", fmt.Sprintf("uprobe:%s:plain { %s } uprobe:%s:other { %s }", path, c.do, path, c.do), "-c", path)
+		if !strings.Contains(p.Out.String(), c.out) || !strings.Contains(p.Errs.String(), c.errs) || strings.Contains(p.Out.String(), "@x") {
+			t.Errorf("%s: %s%s", c.do, p.Out.String(), p.Errs.String())
+		}
+	}
+}

@@ -91,7 +91,7 @@ func (u *uprober) keepsTrap(p *placed) string {
 		case x.noUprobe:
 			return "the kernel accepts none there any more"
 		case onlyHere(x.IR):
-			return "maps and the values of entries ($elapsed, @entry) are in the process"
+			return errOnlyHere.Error()
 		}
 	}
 	return ""
@@ -136,13 +136,17 @@ func (u *uprober) asUprobes(list []*site) []error {
 		}
 		return errs
 	}
-	wanted := make([]Wanted, len(list))
-	for i, x := range list {
-		wanted[i] = Wanted{x.Program, u.others.found.within(x.addr, x.addr+1)}
+	errs, wanted, at := make([]error, len(list)), []Wanted{}, []int{}
+	for i, x := range slices.Backward(list) { // of an address, the kernel runs the one first that was attached last
+		if onlyHere(x.IR) {
+			errs[i] = errOnlyHere
+			continue
+		}
+		wanted, at = append(wanted, Wanted{x.Program, u.others.found.within(x.addr, x.addr+1)}), append(at, i)
 	}
-	slices.Reverse(wanted) // of an address, the kernel runs the one first that was attached last
-	errs := u.opt.Uprobes.Add(wanted)
-	slices.Reverse(errs)
+	for n, err := range u.opt.Uprobes.Add(wanted) {
+		errs[at[n]] = err
+	}
 	t := &tables{uprobe: map[uint64][]byte{}}
 	defer func() { u.tables.add(t) }()
 	for i, x := range list {
@@ -236,6 +240,9 @@ func (u *uprober) stray(addr uint64) bool {
 	}
 	return false
 }
+
+// errOnlyHere: the kernel has no such maps, or another table of them, in which nothing would be that programs in the process have there.
+var errOnlyHere = errors.New("maps and the values of entries ($elapsed, @entry) are in the process")
 
 // onlyHere reports whether the kernel's programs cannot do what a program does with maps: some are its own, or are read, so
 // that all programs need the same table.
