@@ -68,8 +68,10 @@ type Drain struct {
 	shown uint64
 	// late reports that other work must be done; nil: never.
 	late  func() bool
-	first int   // the ring that is read first
-	asked uint8 // number of calls of isLate
+	first int // the ring that is read first
+	// asked counts the calls of isLate since it looked at the time, lastAsked, and looks again after unasked.
+	asked, unasked uint8
+	lastAsked      time.Time
 	// ending: after late, the remaining records are counted in unshown and not shown.
 	ending  bool
 	unshown uint64
@@ -302,12 +304,25 @@ func (d *Drain) show(r event.Record) error {
 	return nil
 }
 
-// isLate reports at every 16th event whether showing must stop now; most events are shown in less than a
-// microsecond. At the end of a trace it waits for the sink's reader.
+// maxUnasked is how many events are shown between two looks at the time; most take less than a microsecond. Those of a
+// script with many statements may take a second.
+const (
+	maxUnasked = 16
+	longShown  = time.Millisecond
+)
+
+// isLate reports now and then whether showing must stop: at each event, while they take long. At the end of a trace it
+// waits for the sink's reader.
 func (d *Drain) isLate() bool {
-	if d.asked++; d.asked%16 != 0 {
+	if d.asked++; d.asked < d.unasked {
 		return false
 	}
+	now := time.Now()
+	d.unasked = min(2*d.unasked+1, maxUnasked)
+	if now.Sub(d.lastAsked) > longShown {
+		d.unasked = 1
+	}
+	d.asked, d.lastAsked = 0, now
 	if d.late != nil && d.late() {
 		return true
 	}

@@ -169,7 +169,9 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if err != nil {
 			return nil, err
 		}
-		out.Program = c.finish(out.Program, in.Place)
+		if out.Program, err = c.finish(out.Program, in.Place); err != nil {
+			return nil, err
+		}
 		for _, w := range out.Warnings {
 			c.warn(w.Render("warning"))
 		}
@@ -184,27 +186,31 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 				Key: key, Number: tp.Number, Label: "the entry of " + in.Place, Site: part.Entry,
 				Schema: &event.Schema{Place: in.Place, Function: in.Function, PC: part.Entry.Addr()},
 			}
-			p.Entry.IR = c.finish(out.Entry, p.Entry.Label)
+			if p.Entry.IR, err = c.finish(out.Entry, p.Entry.Label); err != nil {
+				return nil, err
+			}
 		}
 		last = p
 	}
 	return last, nil
 }
 
-// finish is Finish; sites with the same program share the result.
-func (c *Compiling) finish(p *ir.Program, label string) *ir.Program {
+// finish is Finish; sites with the same program share the result. The error ends the compilation.
+func (c *Compiling) finish(p *ir.Program, label string) (*ir.Program, error) {
 	key := ""
 	if c.known != nil {
 		key = p.Key()
 		if done := c.known[key]; done != nil {
-			return done
+			return done, nil
 		}
 	}
-	Finish(p, label, !c.NoOptimise)
+	if err := Interruptible(p, c.Progress, func() { Finish(p, label, !c.NoOptimise) }); err != nil {
+		return nil, err
+	}
 	if c.known != nil && len(c.known) < maxKnown {
 		c.known[key] = p
 	}
-	return p
+	return p, nil
 }
 
 // maxKnown bounds the memory for programs that all differ.

@@ -11,6 +11,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -181,15 +182,26 @@ func (e *loader) loadOne(l *load) error {
 	v := p.at.v
 	var insns asm.Instructions
 	e.sleeps = e.sleeps || cfg.Sleeps
-	load := func() (err error) {
-		if insns, err = e.code(p, cfg); err != nil {
+	load := func() error {
+		type made struct {
+			insns  asm.Instructions
+			loaded *bpf.Loaded
+			err    error
+		}
+		m, cfg := &made{}, cfg
+		err := engine.Interruptible(p.IR, e.step, func() { // the verifier too takes seconds for long programs
+			if m.insns, m.err = e.code(p, cfg); m.err == nil {
+				m.loaded, m.err = e.k.Load(bpf.Program{
+					Name: fmt.Sprintf("jalon_%d", p.id), Insns: m.insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers, Stacks: stacks,
+					Sleepable: cfg.Sleeps,
+				})
+			}
+		})
+		if err != nil {
 			return err
 		}
-		l.loaded, err = e.k.Load(bpf.Program{
-			Name: fmt.Sprintf("jalon_%d", p.id), Insns: insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers, Stacks: stacks,
-			Sleepable: cfg.Sleeps,
-		})
-		return err
+		insns, l.loaded = m.insns, m.loaded
+		return m.err
 	}
 	if err = load(); err != nil && cfg.UserStacks.Name != "" { // several such walks are more than a verifier follows
 		e.logf("%s: stacks in keys are by frame pointers: %v", p.Label, err)

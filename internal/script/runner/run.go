@@ -72,6 +72,39 @@ type running struct {
 	lostBefore uint64
 }
 
+// errEarly: a signal came before anything was attached.
+var errEarly = errors.New("ended before the probes were attached")
+
+// sitesOf plans the sites of a script. That takes long for long scripts, and goes on by itself where ctx ends meanwhile.
+func sitesOf(ctx context.Context, p *check.Program, opt plan.Options, kernel bool) ([]*plan.Site, []*plan.SiteMap, error) {
+	type planned struct {
+		sites []*plan.Site
+		maps  []*plan.SiteMap
+		err   error
+		bug   any
+	}
+	done := make(chan *planned, 1)
+	go func() {
+		r := &planned{}
+		defer func() {
+			r.bug = recover()
+			done <- r
+		}()
+		if r.sites, r.maps, r.err = plan.Sites(p, opt); r.err == nil {
+			r.err = interp.Refuse(p, r.sites, kernel)
+		}
+	}()
+	select {
+	case r := <-done:
+		if r.bug != nil {
+			panic(r.bug)
+		}
+		return r.sites, r.maps, r.err
+	case <-ctx.Done():
+		return nil, nil, errEarly
+	}
+}
+
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
 	opt.Uprobes = opt.Uprobes || !host.Processor.CanDecode
@@ -80,11 +113,8 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	if opt.Boot != nil && opt.Mono != nil {
 		planned.Slept = interp.Slept(opt.Boot, opt.Mono)
 	}
-	sites, siteMaps, err := plan.Sites(p, planned)
+	sites, siteMaps, err := sitesOf(ctx, p, planned, opt.Kernel != nil)
 	if err != nil {
-		return nil, err
-	}
-	if err := interp.Refuse(p, sites, opt.Kernel != nil); err != nil {
 		return nil, err
 	}
 	s := &running{opt: opt, over: make(chan struct{}), ready: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
