@@ -110,6 +110,7 @@ const (
 	atCallLine          = 0x59
 	atSignature         = 0x69
 	atDataBitOffset     = 0x6b
+	atEndianity         = 0x65
 	atEnumClass         = 0x6d
 	atLinkageName       = 0x6e
 	atStrOffsetsBase    = 0x72

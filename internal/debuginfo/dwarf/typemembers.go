@@ -159,6 +159,7 @@ func (ts *types) membersOf(d die) (out []ctype.Field, names []ctype.Name) {
 			break
 		}
 	}
+	reverseEnums(out)
 	if own := string(index.Bare(d.nameBytes())); own != "" && !d.u.isC() {
 		names = append(names, ctype.Name{Name: own, Kind: ctype.NestedType, Ref: d}) // the injected class name
 	}

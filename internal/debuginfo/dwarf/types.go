@@ -128,6 +128,9 @@ func makeBase(ts *types, d die, t *ctype.Type) {
 	default:
 		t.Kind = ctype.Invalid
 	}
+	if why := d.otherwise(t); why != "" {
+		t.Kind, t.Name = ctype.Invalid, t.Name+why
+	}
 }
 
 // makeTypedef names another type. Its size is the other's.
