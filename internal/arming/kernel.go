@@ -56,45 +56,74 @@ func (a *Kernel) Arm() (err error) {
 		}
 	}
 	var bad refusals
+	none := absent{Config: &a.Config}
 	named := len(a.Tracepoints) > 1
-	var list, on []*engine.Program
+	var list []*engine.Program
 	for _, tp := range a.Tracepoints {
-		progs, _, err := a.Compiling().All(a.Engine, tp, tp.Tracepoint)
+		progs, found, err := a.Compiling().All(a.Engine, tp, tp.Tracepoint)
 		if stop := a.Interrupted(); stop != nil {
 			return stop
 		}
-		if err != nil {
+		switch {
+		case err != nil && found && !tp.Optional:
+			none.add(tp, err)
+		case err != nil:
 			for _, d := range a.failed(tp, nil, err) {
 				bad.add(tp, d)
 			}
-			continue
 		}
-		tp.programs = progs
 		list = append(list, progs...)
-		if !tp.Disabled {
-			on = append(on, progs...)
-		}
 	}
+	others, known := len(list) > 0, len(bad.list) == 0
+	list = append(list, none.resolve(a.Engine, others, &bad)...)
 	if len(bad.list) > 0 {
-		return bad.err(named)
-	}
-	errs, err := a.Engine.Load(list)
-	if err != nil {
+		if err = bad.err(named); known {
+			err = &AbsentError{err}
+		}
 		return err
 	}
-	for i, x := range list {
-		if errs[i] != nil {
-			bad.add(TrackedOf(x), notInstalled(x, errs[i]))
-		}
-	}
-	if len(bad.list) > 0 {
-		return bad.err(named)
+	if list, err = a.load(list); err != nil {
+		return err
 	}
 	a.Read()
+	var on []*engine.Program
 	for _, x := range list {
 		a.Records.Know(a.Source, x)
+		tp := TrackedOf(x)
+		tp.programs = append(tp.programs, x)
+		if !tp.Disabled {
+			on = append(on, x)
+		}
 	}
 	return a.attach(on)
+}
+
+// load loads programs. A site whose program the kernel refuses is skipped with a warning; a tracepoint with no other site is an
+// error.
+func (a *Kernel) load(list []*engine.Program) ([]*engine.Program, error) {
+	errs, err := a.Engine.Load(list)
+	if err != nil {
+		return nil, err
+	}
+	skip := skipped{}
+	good := skip.filter(list, errs)
+	loaded := map[*Tracked]int{}
+	for _, x := range good {
+		loaded[TrackedOf(x)]++
+	}
+	var bad refusals
+	for _, tp := range a.Tracepoints {
+		switch l := skip[tp]; {
+		case l == nil:
+		case loaded[tp] == 0:
+			for _, d := range a.failed(tp, nil, l.First) {
+				bad.add(tp, d)
+			}
+		default:
+			a.Warn(tp.Place.Text + ": " + l.Text(l.N+loaded[tp]))
+		}
+	}
+	return good, bad.err(len(a.Tracepoints) > 1)
 }
 
 // attach arms programs. A site that the kernel refuses is skipped with a warning; a tracepoint with no

@@ -73,6 +73,7 @@ func (a *Process) armAll() (pending int, err error) {
 	a.forgetGone()
 	var fresh []*engine.Program
 	var bad refusals
+	none := absent{Config: &a.Config}
 	named := len(a.Tracepoints) > 1
 	for _, tp := range a.Tracepoints {
 		if tp.Disabled || tp.refused || len(tp.programs) > 0 && a.Engine.Loads(tp.programs) <= tp.loads {
@@ -98,15 +99,24 @@ func (a *Process) armAll() (pending int, err error) {
 			continue
 		}
 		if perr != nil {
-			if tp.refused = true; !a.optional(tp, perr) {
+			switch tp.refused = true; {
+			case a.optional(tp, perr):
+			case a.armed:
 				bad.add(tp, perr)
+			default:
+				none.add(tp, perr)
 			}
 			continue
 		}
 		fresh = append(fresh, list...)
 	}
+	others, known := len(fresh) > 0, len(bad.list) == 0
+	fresh = append(fresh, none.resolve(a.Engine, others, &bad)...)
 	if len(bad.list) > 0 && !a.armed {
-		return pending, bad.err(named)
+		if err = bad.err(named); known {
+			err = &AbsentError{err}
+		}
+		return pending, err
 	}
 	if err := a.install(fresh); IsEnd(err) {
 		return pending, err

@@ -47,6 +47,10 @@ type Compiling struct {
 	Most       uint64
 	Room       int
 	NoOptimise bool
+	// Lenient as in sema.Input: other places of the session have what is collected.
+	Lenient bool
+	// Strict: a site at which something cannot be collected is skipped, because what becomes of the values is not shown.
+	Strict bool
 	// Warn receives warnings, Log the skipped sites; each may be nil.
 	Warn, Log func(string)
 	// Progress is called in long loops and can end them by an error; nil is allowed.
@@ -62,8 +66,9 @@ func (c *Compiling) warn(msg string) {
 }
 
 // All resolves a tracepoint's place by an engine and compiles it for all sites. found is false if the place
-// was not found; err is the reason. If a place has several addresses, those at which the expressions cannot
-// be compiled are skipped with a warning; if none remains, that is an error.
+// was not found; err is the reason. If a place has several addresses, what cannot be collected at some of them is
+// missing there, and addresses at which the condition cannot be compiled are skipped, with warnings; if none remains,
+// that is an error.
 func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*Program, found bool, err error) {
 	at, err := e.Resolve(tp.Place)
 	if err != nil {
@@ -77,23 +82,29 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 	one := *c
 	one.known = map[string]*ir.Program{}
 	var left, without tracepoint.Skipped
+	made, failed := make([][]*Program, len(at)), map[int]error{}
 	for i, w := range at {
 		if c.Progress != nil {
 			if err := c.Progress("compiling", i, len(at)); err != nil {
 				return nil, true, err
 			}
 		}
-		progs, err := one.Compile(key, tp, w)
-		if err != nil {
+		if made[i], err = one.Compile(key, tp, w); err != nil {
+			failed[i] = err
+		}
+	}
+	one.again(key, tp, at, made, failed)
+	for i, w := range at {
+		if err := failed[i]; err != nil {
 			left.Add(err)
 			if c.Log != nil {
 				c.Log(fmt.Sprintf("%s at %s: skipped: %v", tp.Place.Text, w, err))
 			}
 			continue
 		}
-		list = append(list, progs...)
-		if i := slices.IndexFunc(progs, func(p *Program) bool { return p.Missing != nil }); i >= 0 {
-			without.Add(progs[i].Missing)
+		list = append(list, made[i]...)
+		if n := slices.IndexFunc(made[i], func(p *Program) bool { return p.Missing != nil }); n >= 0 {
+			without.Add(made[i][n].Missing)
 		}
 	}
 	if len(list) == 0 {
@@ -104,6 +115,34 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 	}
 	c.warnMissing(tp, &without, len(at))
 	return list, true, nil
+}
+
+// again compiles a tracepoint for the sites at which it failed: what cannot be collected there is a field with the reason, if
+// another site has it.
+func (c *Compiling) again(key any, tp *tracepoint.Tracepoint, at []Site, made [][]*Program, failed map[int]error) {
+	if c.Lenient || c.Strict || len(at) < 2 || len(failed) == 0 {
+		return
+	}
+	c.Lenient = true
+	var lists []Absences
+	second := map[int][]*Program{}
+	for i, w := range at {
+		if failed[i] == nil {
+			lists = append(lists, nil)
+			continue
+		}
+		if progs, err := c.Compile(key, tp, w); err == nil {
+			second[i] = progs
+			lists = append(lists, AbsencesOf(tp, progs))
+		}
+	}
+	if Everywhere(lists) != nil {
+		return
+	}
+	for i, progs := range second {
+		made[i] = progs
+		delete(failed, i)
+	}
 }
 
 // warnMissing reports values of the collect list that the debug information does not have at some of the addresses.
@@ -159,6 +198,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		if in.NoRecord {
 			in.Collect = nil
 		}
+		in.Lenient = c.Lenient
 		in.StringLimit, in.RepeatLimit = c.StringLimit, c.RepeatLimit
 		in.Most, in.Room = c.Most, c.Room
 		in.StackLimit, in.StackFrames, in.FramePointers = c.StackLimit, c.StackFrames, c.FramePointers
@@ -176,7 +216,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 			c.warn(w.Render("warning"))
 		}
 		p := &Program{Key: key, Number: tp.Number, Label: in.Place, Site: part.Site, IR: out.Program, First: last}
-		p.Missing = out.Missing
+		p.Missing, p.Absent = out.Missing, out.Absent
 		if !part.Decides {
 			p.Schema = &out.Schema
 			p.Schema.PC = part.Site.Addr()

@@ -92,6 +92,8 @@ type Program struct {
 	Schema *event.Schema
 	// Missing are the items of the collect list of which the debug information has no value at the site.
 	Missing lang.Diagnostics
+	// Absent are the numbers of those items that cannot be collected at the site at all: names that it does not have.
+	Absent []int
 	// First is the other program of a pair. It is called directly before this one and passes it a word
 	// (ir.Give, ir.Take): the hit counts if the word is not zero. Both are loaded and armed together, and
 	// have common counts.

@@ -66,10 +66,18 @@ func (co *collector) collect(items []lang.Collect) []*plan {
 				plans = append(plans, p)
 			}
 		}
-		if !co.in.Own {
+		switch {
+		case co.in.Own:
+			if b := co.try(item); b != nil {
+				plans = append(plans, co.without(it, b)...)
+			}
+		case co.in.Lenient:
+			if b := co.try(item); b != nil {
+				co.missing, co.absentItems = append(co.missing, b.d), append(co.absentItems, i)
+				plans = append(plans, co.absent(it, b))
+			}
+		default:
 			co.guard(item)
-		} else if b := co.try(item); b != nil {
-			plans = append(plans, co.without(it, b)...)
 		}
 	}
 	return plans
@@ -84,13 +92,18 @@ func (co *collector) without(it lang.Collect, b *bail) []*plan {
 	case co.in.Kernel != nil && !co.in.Kernel.User:
 		return nil
 	}
+	return []*plan{co.absent(it, b)}
+}
+
+// absent plans an item that has no value here: a field with the reason.
+func (co *collector) absent(it lang.Collect, b *bail) *plan {
 	p := &plan{span: it.Span}
 	p.Name, p.Static, p.Reason = it.Text, event.Unsupported, b.d.Msg
 	if b.why != "" {
 		p.Reason = b.why
 	}
 	co.typeOnly(p, it)
-	return []*plan{p}
+	return p
 }
 
 func isRetval(x lang.Expr) bool {

@@ -17,6 +17,8 @@ type report struct {
 	errs     lang.Diagnostics
 	warnings []*lang.Diagnostic
 	missing  lang.Diagnostics // see Output.Missing
+
+	absentItems []int // see Output.Absent
 }
 
 // bail carries a diagnostic from fail to guard; why is the reason that a variable has no value here. undescribed: it

@@ -18,6 +18,9 @@ type Input struct {
 	// Own: the collect list is the place's own, which nobody has asked for: what cannot be collected has the reason as its
 	// value, and what the place does not have is left out.
 	Own bool
+	// Lenient: what cannot be collected here has the reason as its value, because another site of the session has it. It is in
+	// Output.Missing.
+	Lenient bool
 
 	// Actions are the changes of maps. Maps are those that expressions read, by @map("NAME", key...).
 	Actions []Action
@@ -221,6 +224,7 @@ type Output struct {
 	Schema   event.Schema
 	Warnings []*lang.Diagnostic
 	Missing  lang.Diagnostics // items of the collect list of which the debug information has no value at this site
+	Absent   []int            // with Input.Lenient: the items of the list that cannot be collected here
 	Actions  []ActionTypes    // of Input.Actions
 }
 
@@ -257,7 +261,7 @@ func Compile(in *Input) (*Output, error) {
 		}
 		return nil, lang.Diagnostics{d}
 	}
-	out.Missing = c.missing
+	out.Missing, out.Absent = c.missing, c.absentItems
 	out.Entry, out.Warnings, out.Actions = entry, c.warnings, typesOf(acts)
 	return out, nil
 }

@@ -27,12 +27,25 @@ func (s *Session) begin(ctx context.Context) {
 		return
 	}
 	err := s.share()
+	var none error // no place of the kernel engine has the names that they use
 	if err == nil {
-		err = s.kern.Arm()
+		if err = s.kern.Arm(); arming.IsAbsent(err) && len(s.mine.Tracepoints) > 0 {
+			none, err = err, nil
+		}
 	}
 	pending := 0
 	if err == nil {
-		pending, err = s.mine.Arm()
+		if pending, err = s.mine.Arm(); arming.IsAbsent(err) && none == nil && s.Sites() > 0 {
+			s.mine.LeftOut(err)
+			err = nil
+		}
+	}
+	switch {
+	case none == nil:
+	case err == nil && s.Sites() > 0:
+		s.kern.LeftOut(none)
+	case err == nil || arming.IsAbsent(err):
+		err = arming.Absent(none, err)
 	}
 	if s.endedEarly(held) {
 		return

@@ -66,7 +66,7 @@ func (r *report) compiling() *engine.Compiling {
 	return &engine.Compiling{
 		StringLimit: r.opt.StringLimit, RepeatLimit: r.opt.RepeatLimit, StackLimit: r.opt.StackLimit,
 		StackFrames: r.opt.StackFrames, FramePointers: r.opt.FramePointers, TickRate: r.rate, Moment: r.moment, Stamped: r.opt.Clock == ring.ClockTSC,
-		Most: r.opt.MaxEvents, Room: r.opt.BufferSize / 2,
+		Most: r.opt.MaxEvents, Strict: r.opt.Strict, Room: r.opt.BufferSize / 2,
 		NoOptimise: r.opt.NoOptimise, Warn: r.opt.Warn, Log: r.opt.Log, Progress: r.step,
 	}
 }

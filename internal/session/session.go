@@ -41,7 +41,9 @@ type Options struct {
 	Avoid         uint8    // tactics of package patch not to use, as bits
 	Kernel        Kernel
 	NoUprobes     bool // where no jump fits, use an int3, never a uprobe of the kernel
-	Pending       bool // a place that is not found yet may be in a library loaded later
+	// Strict: a site at which something cannot be collected is left out; otherwise the field has the reason.
+	Strict  bool
+	Pending bool // a place that is not found yet may be in a library loaded later
 	// ThreadEnded is called for each map of the process when a thread has ended; it may be nil. It must be quick, and is on another
 	// goroutine than the session's.
 	ThreadEnded func(th event.Thread, thread uint64, name string, r *maps.Reader)

@@ -136,7 +136,9 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 		return nil, err
 	}
 	k.FollowBy(s.Slow().StackArea)
-	progs, err := s.Compiling().Compile(x.Key, tp, k)
+	c := s.Compiling()
+	c.Lenient = len(x.Absent) > 0
+	progs, err := c.Compile(x.Key, tp, k)
 	if err != nil {
 		return nil, err
 	}

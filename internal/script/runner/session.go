@@ -38,7 +38,7 @@ func (s *running) open(tps []*tracepoint.Tracepoint) error {
 		NewSink: func(sess *session.Session) drain.Sink {
 			return &sink{s: s, sess: sess, lines: s.program.Config.Bool("show_debug_info")}
 		},
-		OnArmed: s.armed, OnIterated: s.iterated, ThreadEnded: s.maps.ended, Unshared: s.unshared, Tend: s.giveBack,
+		Strict: true, OnArmed: s.armed, OnIterated: s.iterated, ThreadEnded: s.maps.ended, Unshared: s.unshared, Tend: s.giveBack,
 	}
 	var err error
 	switch {
@@ -99,9 +99,9 @@ func (s *running) attached() int {
 		points[site.Point.Point] = true
 	}
 	if patterns || len(points) < len(s.sites) {
-		n += s.sess.Sites() - s.sess.SameMarkers() - len(points)
+		return n + s.sess.Sites() - s.sess.SameMarkers() - len(points)
 	}
-	return n
+	return n - (len(s.sites) - len(s.sess.WithSites())) // those that were left out
 }
 
 // iterators reports whether the script has iterators, and whether it has nothing else that happens later: then it ends behind the
