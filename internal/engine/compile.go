@@ -19,6 +19,7 @@ type Part struct {
 	Input *sema.Input
 	// Entry is the site for the program that keeps values of the function's entry.
 	Entry Site
+	Moved int // as in event.Schema
 	// Decides: its only purpose is to decide for the next part.
 	Decides bool
 }
@@ -219,7 +220,7 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 		p.Missing, p.Absent = out.Missing, out.Absent
 		if !part.Decides {
 			p.Schema = &out.Schema
-			p.Schema.PC = part.Site.Addr()
+			p.Schema.PC, p.Schema.Moved = part.Site.Addr(), part.Moved
 		}
 		if out.Entry != nil {
 			p.Entry = &Program{

@@ -108,7 +108,7 @@ func (l *lowerer) output(plans []*plan) *Output {
 		fields = append(fields, l.rec.describe(p))
 	}
 	return &Output{Program: prog, Schema: event.Schema{
-		SiteID: in.SiteID, Place: in.Place, Function: in.Function, File: in.File, Line: in.Line, Moved: in.Moved,
+		SiteID: in.SiteID, Place: in.Place, Function: in.Function, File: in.File, Line: in.Line,
 		PC: in.Scope.PC() + in.Bias, RecordSize: size, ShortSize: short, StackNumber: max(0, l.rec.offset(l.rec.number)),
 		Fields: fields, Elapsed: l.stamped(plans, fields), Kernel: in.Kernel != nil, NoRecord: in.NoRecord,
 	}}

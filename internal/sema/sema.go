@@ -81,7 +81,6 @@ type Input struct {
 	SiteID                uint32
 	Place, Function, File string
 	Line                  int
-	Moved                 int // as in event.Schema
 }
 
 // Moment is a time by the time stamp counter and by CLOCK_MONOTONIC. Programs that exchange times have the same one.

@@ -81,7 +81,7 @@ func (w *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 	}
 	in := w.input(scope)
 	in.Cond, in.Collect = tp.Cond, tp.Collect
-	part := engine.Part{Site: w, Input: in}
+	part := engine.Part{Site: w, Input: in, Moved: w.site.Moved()}
 	if list := tp.OwnList(); list != nil && scope.HasDebugInfo() {
 		in.Collect, in.Own = list, true
 	}
@@ -102,7 +102,7 @@ func (w *Site) input(scope debuginfo.Scope) *sema.Input {
 		},
 		Replaces: func(symbol string) string { return w.e.mods.space.Replaces(m.Module, symbol) },
 		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
-		Function: w.site.Func, File: w.site.File, Line: w.site.Line, Moved: w.site.Moved(),
+		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}
 	return in
 }

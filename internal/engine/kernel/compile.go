@@ -75,7 +75,7 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	kernel.Gate = r == gates || r == gatesOnWord
 	in := &sema.Input{
 		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kernel,
-		Pid: e.opt.Tgid, Variables: tp.Numbers, Place: c.place, Function: c.function, File: c.file, Line: c.line, Moved: c.moved,
+		Pid: e.opt.Tgid, Variables: tp.Numbers, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
 	if v.exit != nil {
 		in.Exit = v.exit()

@@ -116,7 +116,7 @@ func (s *Site) Parts(tp *tracepoint.Tracepoint) ([]engine.Part, error) {
 }
 
 func (s *Site) part(tp *tracepoint.Tracepoint, v *variant, r role) engine.Part {
-	part := engine.Part{Site: &Point{v: v, enable: s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Decides: r == decides}
+	part := engine.Part{Site: &Point{v: v, enable: s.enable}, Input: s.h.input(tp, &s.candidate, v, r), Moved: s.moved, Decides: r == decides}
 	if list := tp.OwnList(); r == whole && len(part.Input.Collect) == 0 && list != nil && v.scope != nil && v.scope.HasDebugInfo() {
 		part.Input.Collect, part.Input.Own = list, true
 	}
