@@ -24,6 +24,10 @@ type KernelEngine interface {
 	StackProcess(uint64) int
 	// Tend does what hits have asked for. It is called every few milliseconds while they arrive.
 	Tend()
+	// FollowsStacks reports whether programs follow stacks of processes by their call frame information; Mapped takes that of a process
+	// that has its libraries now.
+	FollowsStacks() bool
+	Mapped(pid int)
 	// StackCounts is how many stacks in keys found no place, and at how many hits frame pointers were followed because there were no
 	// tables of the process.
 	StackCounts() (full, pointers uint64)

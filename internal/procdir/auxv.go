@@ -8,6 +8,7 @@ const (
 	AuxPhent     = 4  // the size of one
 	AuxPhnum     = 5  // the number of program headers
 	AuxBase      = 7  // the address of the dynamic linker; 0 if there is none
+	AuxEntry     = 9  // the address of the program's first instruction, to which the dynamic linker jumps
 	AuxHardware2 = 26 // AT_HWCAP2, features of the processor
 )
 

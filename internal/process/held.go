@@ -23,6 +23,7 @@ type Held struct {
 	done    chan struct{} // closed at its end
 	status  ExitStatus
 	once    sync.Once
+	entered func()
 }
 
 // StartHeld starts a program and holds it. Errors are of the environment.
@@ -46,7 +47,8 @@ func StartHeld(argv []string, opt StartOptions) (*Held, error) {
 //
 //  1. The child asks to be traced and stops at its exec, before the new program's
 //     first instruction. From now on it dies with us.
-//  2. It is released: detached without a signal, it runs without a tracer.
+//  2. It is released: detached without a signal, it runs without a tracer. Before that it runs to its entry, if AtEntry was
+//     called.
 //  3. Its end is waited for.
 func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready chan<- error) {
 	runtime.LockOSThread()
@@ -70,34 +72,54 @@ func (h *Held) serve(path string, argv []string, attr *syscall.ProcAttr, ready c
 		return
 	}
 	ready <- nil
-	run := <-h.release
-	if run {
-		err = sys.Detach(pid, 0)
+	if h.letGo(<-h.release) {
+		h.end()
 	}
-	if !run || err != nil { // an error: it was killed
-		_ = unix.Kill(pid, unix.SIGKILL)
+	close(h.done)
+}
+
+// letGo lets the program run, or kills it. It reports whether the end is still to be waited for.
+func (h *Held) letGo(run bool) (runs bool) {
+	var sig unix.Signal
+	if run && h.entered != nil {
+		close(h.freed) // what is called may wait for the caller of Release
+		if sig, runs = h.toEntry(); !runs {
+			return false
+		}
+	} else {
+		defer close(h.freed)
 	}
-	close(h.freed)
-	h.end()
+	if !run || sys.Detach(h.pid, sig) != nil { // an error: it was killed
+		_ = unix.Kill(h.pid, unix.SIGKILL)
+	}
+	return true
 }
 
 // end waits for the end.
 func (h *Held) end() {
-	defer close(h.done)
 	for {
 		ws, err := h.wait()
-		switch {
-		case err != nil:
+		if err != nil {
 			h.status = ExitStatus{Detached: true} // another wait has taken its status
 			return
-		case ws.Exited():
-			h.status = ExitStatus{Code: ws.ExitStatus()}
-			return
-		case ws.Signaled():
-			h.status = ExitStatus{Signal: ws.Signal(), Core: ws.CoreDump()}
+		}
+		if h.ended(ws) {
 			return
 		}
 	}
+}
+
+// ended takes the status of a program that has ended.
+func (h *Held) ended(ws unix.WaitStatus) bool {
+	switch {
+	case ws.Exited():
+		h.status = ExitStatus{Code: ws.ExitStatus()}
+	case ws.Signaled():
+		h.status = ExitStatus{Signal: ws.Signal(), Core: ws.CoreDump()}
+	default:
+		return false
+	}
+	return true
 }
 
 func (h *Held) wait() (ws unix.WaitStatus, err error) {

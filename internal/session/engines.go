@@ -159,6 +159,7 @@ func (s *Session) kernelOptions() kernel.Options {
 		opt.Tgid, opt.Follow = p.Pid(), s.opt.Kernel.Follow
 		opt.Program = image.ProgramFile(opt.Tgid)
 		pid := opt.Tgid
+		opt.Near = pid
 		opt.File = func(name string) string { return image.Named(pid, name) }
 		if s.opt.Kernel.Counted {
 			opt.Counted = pid

@@ -3,6 +3,7 @@ package session
 import (
 	"time"
 
+	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -45,6 +46,14 @@ func (x *subject) done() <-chan struct{} {
 func (x *subject) resume(tid int) {
 	if tid != 0 {
 		_ = x.p.Resume(tid) // it may have ended or been detached already
+	}
+}
+
+// followEarly holds a program that the kernel engine alone traces once more, when it has its libraries: so its stacks are followed by
+// call frame information from its first own instruction on. call calls a function on the session's goroutine.
+func (x *subject) followEarly(k arming.KernelEngine, call func(func() error)) {
+	if held := x.held; held != nil && k != nil && k.FollowsStacks() {
+		held.AtEntry(func() { call(func() error { k.Mapped(held.Pid()); return nil }) })
 	}
 }
 

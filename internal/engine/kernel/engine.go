@@ -41,6 +41,7 @@ type Engine struct {
 	run    EngineOptions
 	loader loader
 	graces
+	early
 	attacher attacher
 	programs []*program // by number
 	known    map[*engine.Program]*program
@@ -85,6 +86,7 @@ func (e *Host) NewEngine(opt EngineOptions) *Engine {
 	x := &Engine{Host: e, run: opt, known: map[*engine.Program]*program{}}
 	x.loader = loader{base: e.base, facts: e.facts, pids: e.pids, run: &x.run}
 	x.loader.walks = walkTables{base: e.base, facts: e.facts, user: e.user}
+	x.early = early{&x.loader.walks}
 	x.loader.users = userStacks{base: e.base, facts: e.facts, user: e.user}
 	x.loader.watched = codeWatch{base: e.base, user: e.user}
 	x.graces = graces{&x.loader}
@@ -216,9 +218,9 @@ func (e *Engine) Arm(list []*engine.Program) (errs []error, err error) {
 			return errs, err
 		}
 	}
-	e.loader.walks.update(cmp.Or(e.opt.Tgid, e.opt.Counted))
-	if e.opt.Tgid != 0 { // while the event exists
-		e.user.Watch(e.opt.Tgid)
+	if near := cmp.Or(e.opt.Tgid, e.opt.Near); near != 0 {
+		e.loader.walks.update(near)
+		e.user.Watch(near) // while it exists
 	}
 	programs := e.chosen(list)
 	defer e.switches.lock()()

@@ -16,6 +16,8 @@ type Options struct {
 	Follow bool // with Tgid, places of the kernel are traced in its later descendants too
 	// Counted, with Tgid 0, is the process to which timers and counters are limited, with its later descendants, and uprobes; 0: they are not.
 	Counted int
+	// Near is the process that is named or was started, also where all are traced: its code is read before the first hit. 0: there is none.
+	Near    int
 	Program string // the file of places in programs that name none; "": they must
 	// File gives the path by which jalon opens what the process means by a file's name;
 	// "" where that is the same file. May be nil.

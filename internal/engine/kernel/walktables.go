@@ -171,6 +171,24 @@ func (w *walkTables) update(pid int) {
 	w.slots[n] = own
 }
 
+// early takes the code of a process before the first hit.
+type early struct{ walks *walkTables }
+
+// FollowsStacks reports whether programs follow stacks of processes by their call frame information.
+func (e early) FollowsStacks() bool { return e.walks.buffer != nil }
+
+// Mapped makes the tables of a process that has its libraries now.
+func (e early) Mapped(pid int) { e.walks.renew(pid) }
+
+// renew is update for a process that has other code now.
+func (w *walkTables) renew(pid int) {
+	if own, has := w.slots[pid%unwind.Processes]; has && own.pid == pid {
+		own.wait = 0
+		w.slots[pid%unwind.Processes] = own
+	}
+	w.update(pid)
+}
+
 // place gives a process a list: its old one, if that is the same.
 func (w *walkTables) place(own, old *slotOwner, b []byte, now time.Time) (ok bool) {
 	if old.size == len(b) && old.list != 0 && bytes.Equal(w.mem[old.list:old.list+uint64(len(b))], b) {

@@ -94,7 +94,8 @@ other statements, with what these read of the maps. A pointer that comes from su
   literals); ` + "`tid`; `comm`; `cpu`; `probe` and `func`" + `, for which the site is in the key; ` + "`ustack`" + ` of up to 127 frames (see below). In a process the
   thread is in the place of ` + "`comm`" + `: jalon shows the name that its events have.
 - Stacks of different processes are different keys. At places of the kernel a stack is followed by the call frame information of its process,
-  which jalon has of that of -p from the start, and of another one some milliseconds after its first hit there. Before, frame pointers are followed:
+  which jalon has of that of -p from the start, of that of -c or ` + "`" + `--` + "`" + ` from its first own instruction, and of another one some
+  milliseconds after its first hit there. Before, frame pointers are followed:
   such a stack ends with ` + "`[by frame pointers: ...]`" + `, and a warning at the end has the number of hits. No hit is missing. Maps of numbers with
   ` + "`ustack`" + ` in their keys are jalon's at such places.
 - Where a stack cannot be followed further (code without call frame information, such as code made at run time), it ends with ` + "`[the stack goes on: ...]`" + `.
