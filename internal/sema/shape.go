@@ -127,7 +127,7 @@ func isWord(reg int64) bool {
 }
 
 // window calls f for each piece that overlaps bits [lo, lo+n): off is the first needed bit in the piece, at
-// that bit's position in the window.
+// that bit's position in the window. An object without bytes has no pieces, and always its value.
 func window(list []debuginfo.Piece, lo, n int64, f func(p debuginfo.Piece, off, at, bits int64)) {
 	start := int64(0)
 	for _, p := range list {
@@ -138,7 +138,7 @@ func window(list []debuginfo.Piece, lo, n int64, f func(p debuginfo.Piece, off, 
 		}
 		start = end
 	}
-	if lo+n > start { // beyond the object: only malformed debug info leads here
+	if n > 0 && lo+n > start { // beyond the object: only malformed debug info leads here
 		f(debuginfo.Piece{Kind: debuginfo.IsMissing, BitSize: n}, 0, max(0, start-lo), lo+n-max(start, lo))
 	}
 }

@@ -43,3 +43,11 @@ func TestSpans(t *testing.T) {
 		}
 	}
 }
+
+// TestWindowOfNothing: an object without bytes, such as Rust's PhantomData behind the last described member, misses nothing.
+func TestWindowOfNothing(t *testing.T) {
+	list := []debuginfo.Piece{{Kind: debuginfo.InRegister, BitSize: 64}}
+	for _, lo := range []int64{0, 8, 64, 128} {
+		window(list, lo, 0, func(p debuginfo.Piece, _, _, bits int64) { t.Errorf("at %d: %d bits of %v", lo, bits, p) })
+	}
+}
