@@ -194,6 +194,24 @@ func TestRustWords(t *testing.T) {
 		t.Errorf("a condition with a variant: %q", got)
 	}
 	refusedOther(t, prog, at, []valueOf{
-		{"o == Nothing", "its variants are None, Some"}, {"p.t.7", "has no member"}, {"p.t.1x", "is not the name of a member"}, {"p.v[0]", "do not lie one behind the other"},
+		{"o == Nothing", "its variants are None, Some"}, {"p.t.7", "has no member"}, {"p.t.1x", "is not the name of a member"},
+	})
+}
+
+// TestRustElements: an index names an element of what a reference or a Box leads to, as in Rust, and of a raw pointer what
+// it names in C.
+func TestRustElements(t *testing.T) {
+	source, err := filepath.Abs("programs/elements.rs")
+	if err != nil {
+		t.Fatal(err)
+	}
+	prog := filepath.Join(t.TempDir(), "elements")
+	buildOther(t, t.TempDir(), "rustc", "-g", "-o", prog, source)
+	compareInOne(t, prog, lineWith(t, source, "// look here"), []valueOf{
+		{"v[1]", "2"}, {"v[2]", "3"}, {"v[3]", outside}, {"v[v.len() - 1]", "3"}, {"v.len()", "3"},
+		{"names[1]", `"two"`}, {"names[0].len()", "3"}, {`names[1] == "two"`, "1"},
+		{"points[1].y", "2.5"}, {"points[0].x + 1", "2"}, {"points[2].x", outside},
+		{"four[2]/d", "9"}, {"boxed[1]", "12"}, {"rows[1][1]/d", "-3"}, {"rows[1][2]", outside}, {"rows[1].len()", "2"},
+		{"twice[2]", "3"}, {"raw[1]", "2"},
 	})
 }

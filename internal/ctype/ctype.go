@@ -54,6 +54,8 @@ type Type struct {
 	// Decayed means that a Pointer represents an array of unknown length (a flexible member) and is shown
 	// without its type.
 	Decayed bool
+	// Borrows means that a Pointer is a reference or a Box of Rust: its elements are those of the object that it leads to.
+	Borrows bool
 	// Tagless says that a Struct, Union or Enum is named without the keyword, as in C++.
 	Tagless bool
 	// Of is set if an Int (an offset) or an Array of two words (a function) is a C++ pointer to member of that
@@ -108,8 +110,8 @@ const (
 type Name struct {
 	Name string
 	Kind NameKind
-	Of   *Type
-	Ref  any // for the package that made the type
+	Of   *Type // also of a NestedType that is a type argument of Rust
+	Ref  any   // for the package that made the type
 }
 
 // Enumerator is one named value of an enum.

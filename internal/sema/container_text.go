@@ -1,6 +1,8 @@
 package sema
 
 import (
+	"slices"
+
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
 )
@@ -44,12 +46,29 @@ func (ct *containers) textIn(e expr) *content {
 	return k
 }
 
-// behindRef is the object that Rust's &String leads to, and e of all other types.
+// behindRef is the container or array that a reference or Box of Rust leads to, and e of all other types.
 func (ct *containers) behindRef(e expr) expr {
-	if t := e.Type().Strip(); t.Kind != ctype.Pointer || t.Elem == nil || !isRecord(t.Elem.Strip()) || className(t.Elem.Strip()) != "alloc::string::String" {
-		return e
+	for depth := 0; depth < maxNesting; depth++ {
+		t := e.Type().Strip()
+		if t.Kind != ctype.Pointer || !t.Borrows || !ct.holdsElements(t, depth) {
+			return e
+		}
+		e = ct.target(&deref{typed{elemOf(e.Type()), e.Span()}, ct.rvalue(e)})
 	}
-	return ct.target(&deref{typed{elemOf(e.Type()), e.Span()}, ct.rvalue(e)})
+	return e
+}
+
+// holdsElements reports whether what a reference of Rust leads to has elements: a container, an array, or another
+// reference to such.
+func (ct *containers) holdsElements(t *ctype.Type, depth int) bool {
+	to := t.Elem.Strip()
+	switch {
+	case to.Kind == ctype.Pointer:
+		return to.Borrows && depth < maxNesting && ct.holdsElements(to, depth+1)
+	case to.Kind == ctype.Array:
+		return true
+	}
+	return isRecord(to) && slices.ContainsFunc(containerTable, func(c container) bool { return c.class == className(to) })
 }
 
 // stringIn is the content of an object of a string class; nil for everything else.

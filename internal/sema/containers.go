@@ -19,6 +19,7 @@ type container struct {
 	last  string // the pointer behind the last element, or
 	count string // the number of elements
 	room  string // Go's cap
+	elem  string // Rust: the type argument that the elements have, where the pointer is one to bytes
 }
 
 var containerTable = []container{
@@ -40,8 +41,11 @@ var containerTable = []container{
 	{class: "string", first: "str", count: "len"},
 	{class: "&[]", first: "data_ptr", count: "length"}, // Rust
 	{class: "&str", first: "data_ptr", count: "length"},
+	{class: "alloc::vec::Vec", first: "buf.inner.ptr.pointer.pointer", count: "len", elem: "T"}, // the parts changed with rustc's versions
+	{class: "alloc::vec::Vec", first: "buf.ptr.pointer.pointer", count: "len", elem: "T"},
+	{class: "alloc::vec::Vec", first: "buf.ptr.pointer", count: "len", elem: "T"},
 	{class: "alloc::vec::Vec", count: "len"},
-	{class: "alloc::string::String", first: "vec.buf.inner.ptr.pointer.pointer", count: "vec.len"}, // the parts changed with rustc's versions
+	{class: "alloc::string::String", first: "vec.buf.inner.ptr.pointer.pointer", count: "vec.len"},
 	{class: "alloc::string::String", first: "vec.buf.ptr.pointer.pointer", count: "vec.len"},
 	{class: "alloc::string::String", first: "vec.buf.ptr.pointer", count: "vec.len"},
 	{class: "alloc::string::String", count: "vec.len"},
@@ -133,6 +137,9 @@ func (ct *containers) fill(k *content, row *container, e expr) {
 		if k.first = ct.rvalue(first); !isPointer(k.first.Type()) {
 			ct.fail(span, "the class has another layout", "")
 		}
+		if row.elem != "" {
+			k.first = &conv{typed{ctype.PointerTo(ct.typeArgument(e, row.elem)), span}, k.first}
+		}
 	}
 	if last := part(row.last); last != nil {
 		end := ct.rvalue(last)
@@ -156,6 +163,17 @@ func (ct *containers) fill(k *content, row *container, e expr) {
 		k.count = n
 	}
 	k.room = number(row.room)
+}
+
+// typeArgument is a type argument of the class of e.
+func (ct *containers) typeArgument(e expr, name string) *ctype.Type {
+	for _, n := range e.Type().Strip().Names() {
+		if n.Name == name && n.Kind == ctype.NestedType && n.Of != nil {
+			return n.Of
+		}
+	}
+	ct.fail(e.Span(), "the class has another layout", "")
+	return nil
 }
 
 // opaqueText is the pointer of a std::string, where the debug information has only the name of the class of its first

@@ -95,6 +95,7 @@ func (c *checker) index(x *lang.Index) expr {
 	if strings.HasPrefix(a.Type().Name, "map[") {
 		c.fail(x.Span(), "a map is not searched at a site", "len() is known; trace a place where the element has a name")
 	}
+	a = c.behindRef(a)
 	if k := c.contentOf(a); k != nil {
 		c.needElements(k, x.Span())
 		return c.elementAt(k, c.value(x.I), x.Span())

@@ -196,6 +196,11 @@ func (ts *types) declared(names []ctype.Name, d, c die) []ctype.Name {
 		}
 	case tagStructType, tagClassType, tagUnionType, tagInterfaceType, tagTypedef, tagTemplateAlias:
 		n.Kind = ctype.NestedType
+	case tagTemplateType:
+		if !d.u.isRust() {
+			return names
+		}
+		n.Kind, n.Of = ctype.NestedType, ts.typeOf(c)
 	case tagImportedDecl:
 		o, ok := c.ref(atImport)
 		if !ok {

@@ -1,6 +1,10 @@
 package dwarf
 
-import "github.com/jalon-trace/jalon/internal/ctype"
+import (
+	"strings"
+
+	"github.com/jalon-trace/jalon/internal/ctype"
+)
 
 // types converts entries to C types.
 type types struct {
@@ -63,6 +67,7 @@ func init() {
 		return func(ts *types, d die, t *ctype.Type) {
 			t.Kind, t.Size = kind, 8
 			t.Elem = ts.typeOf(d)
+			t.Borrows = d.u.isRust() && isBorrow(d.name())
 		}
 	}
 	typeMakers = map[uint16]func(*types, die, *ctype.Type){
@@ -93,6 +98,11 @@ func init() {
 		tagImportedModule:    func(ts *types, d die, t *ctype.Type) { t.Kind, t.Name = ctype.Invalid, d.name() },
 		tagInlinedSubroutine: makeFunc,
 	}
+}
+
+// isBorrow: the name of a pointer type of Rust that is a reference or a Box, not a raw pointer.
+func isBorrow(name string) bool {
+	return strings.HasPrefix(name, "&") || strings.HasPrefix(name, "alloc::boxed::Box<")
 }
 
 func (d die) size() int64 {
