@@ -144,3 +144,26 @@ func TestCallersByPointer(t *testing.T) {
 		}
 	}
 }
+
+// TestCallsAbove: gcc describes a call of a function that it has inlined, and also keeps, in the entry that all copies have in
+// common.
+func TestCallsAbove(t *testing.T) {
+	need(t, "gcc")
+	source, err := filepath.Abs("programs/callsabove.c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, flags := range [][]string{{"-O2"}, {"-O3"}, {"-Os"}} {
+		prog := compile(t, "gcc", "callsabove.c", append([]string{"-g"}, flags...)...)
+		r := jalon(t, "trace", lineWith(t, source, "// look here"), "-c", "a, b", "--", prog, "7")
+		want := []string{"a=2 b=21", "a=7 b=2", "a=3 b=24", "a=8 b=3", "a=4 b=21", "a=7 b=4"}
+		for i, line := range strings.Split(strings.TrimSpace(r.stdout), "\n")[1:] {
+			if i >= len(want) || !strings.HasSuffix(line, want[min(i, len(want)-1)]) {
+				t.Errorf("%s: event %d: %s", flags, i, line)
+			}
+		}
+		if strings.Count(r.stdout, "a=") != len(want) {
+			t.Errorf("%s: status %d: %s%s", flags, r.status, r.stdout, r.stderr)
+		}
+	}
+}

@@ -44,47 +44,6 @@ type callIndex struct {
 // mostIndexed bounds the debug information that is searched for the callers of a function, in bytes.
 const mostIndexed = 48 << 20
 
-// callsIn are the calls in a function.
-func (cs *calls) callsIn(f *fn) []call {
-	if list, ok := cs.in[f.entry()]; ok {
-		return list
-	}
-	var list []call
-	f.d.walk(func(e die, _ int) bool {
-		switch e.ab.tag {
-		case tagSubprogram:
-			return false
-		case tagCallSite, tagGNUCallSite:
-			if c, ok := callOf(e, f); ok {
-				list = append(list, c)
-			}
-			return false
-		}
-		return true
-	})
-	if cs.in == nil {
-		cs.in = map[uint64][]call{}
-	}
-	cs.in[f.entry()] = list
-	return list
-}
-
-func callOf(e die, f *fn) (c call, ok bool) {
-	c = call{d: e, f: f, tail: e.flag(atCallTailCall) || e.flag(atGNUTailCall)}
-	v, ok := e.attr(atCallReturnPC)
-	if !ok {
-		v, ok = e.attr(atLowPC)
-	}
-	if ok {
-		c.pc, ok = v.addr()
-		c.at = c.pc - 1
-	} else if v, ok = e.attr(atCallPC); ok {
-		c.at, ok = v.addr()
-		ok = ok && c.tail // without a return address
-	}
-	return c, ok && plausible(c.at)
-}
-
 // called is the entry of the function that c calls; 0: it is not known.
 func (cs *calls) called(c call) uint64 {
 	v, ok := c.d.attr(atCallOrigin)
