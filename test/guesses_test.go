@@ -79,7 +79,7 @@ func TestGuesses(t *testing.T) {
 		{[]string{"trace", "vfs_read"}, 2, "fentry:vfs_read or kprobe:vfs_read"},
 		{[]string{"trace", "sched_switch"}, 2, "tracepoint:sched:sched_switch"},
 		{[]string{"trace", "cycles"}, 2, "hardware:cpu-cycles:1000000"},
-		{[]string{"trace", "-e", "openat", "--", prog}, 2, "jalon trace syscall:NAME"},
+		{[]string{"trace", "-e", "openat", "--", prog}, 2, "jalon trace syscall:openat"},
 		{[]string{"trace", "work", "-k", "--", prog}, 2, "-c '$bt'"},
 		{[]string{"-e", "begin { }"}, 2, "jalon run -e"},
 		{[]string{"-p", "1", "work"}, 2, "jalon trace PLACE -p PID"},

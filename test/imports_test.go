@@ -107,7 +107,7 @@ var packages = []struct{ path, imports string }{
 	{"engine/results", "arch/amd64 ctype debuginfo debuginfo/convention debuginfo/dwarf patch"},
 	{"engine/inproc", "unwind arch/amd64 backend/amd64 ctype debuginfo debuginfo/dwarf engine engine/results event image ir maps patch probe procdir process ring sema tracepoint"},
 	{"engine/kernel", "arch/amd64 backend/ebpf bpf ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/dwarf/frame debuginfo/kallsyms debuginfo/tracefs debuginfo/tracesite debuginfo/usdt engine engine/results event image ir lang maps patch printk probe procdir ring sema tracepoint unwind"},
-	{"engine/uprobes", "engine engine/inproc engine/kernel event probe tracepoint"},
+	{"engine/uprobes", "engine engine/inproc engine/kernel event lang probe tracepoint"},
 
 	// Events of several engines, in order.
 	{"drain", "event ring"},

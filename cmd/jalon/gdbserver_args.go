@@ -99,7 +99,13 @@ func (a *gdbserverArgs) operands(args []string, attach bool) error {
 	if len(args) == 0 {
 		return usageError("gdbserver: a place to listen on is missing: :PORT, HOST:PORT, unix:PATH or - (standard input and output)")
 	}
+	if text := programFirst(args); text != "" {
+		return usageError("gdbserver: " + text)
+	}
 	a.comm, args = args[0], args[1:]
+	if len(args) > 1 && (args[0] == "-p" || args[0] == "--pid") {
+		return usageError(fmt.Sprintf("gdbserver: a running process is attached to by --attach: jalon gdbserver --attach %s %s", a.comm, args[1]))
+	}
 	if len(args) > 0 && args[0] == "--attach" {
 		attach, args = true, args[1:]
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"os/exec"
 	"regexp"
 	"slices"
 	"strings"
@@ -48,6 +49,9 @@ func guessCommand(args []string) string {
 	if text := otherCommand(args); text != "" {
 		return text
 	}
+	if _, err := exec.LookPath(args[0]); err == nil {
+		return fmt.Sprintf("there is no command %q. To trace the program %[1]s: jalon trace FUNCTION -- %s, its system calls: jalon trace 'syscall:*' -- %[2]s", args[0], strings.Join(args, " "))
+	}
 	return fmt.Sprintf("there is no command %q; the commands are %s. To trace a place: jalon trace %s ...", args[0], strings.Join(names, ", "), quoted(args[0]))
 }
 
@@ -61,8 +65,11 @@ func guessPlaces(command string, places, program []string, pid int) string {
 		if text == "if" && i > 0 && i+1 < len(places) {
 			return fmt.Sprintf("a place and its condition are one argument: %s", quoted(places[i-1]+" if "+strings.Join(places[i+1:], " ")))
 		}
+		if i > 0 && comparison.MatchString(strings.ReplaceAll(text, "->", ".")) {
+			return fmt.Sprintf("a condition is a part of its place: %s", quoted(places[i-1]+" if "+text))
+		}
 		if i == 0 && severalNames.MatchString(text) {
-			return "each place is an argument: " + strings.NewReplacer(",", " ", "|", " ").Replace(text)
+			return "each place is an argument: " + strings.Join(betweenNames.Split(text, -1), " ")
 		}
 		if other := otherPlace(text); other != "" {
 			return other
@@ -83,8 +90,13 @@ func guessPlaces(command string, places, program []string, pid int) string {
 	return ""
 }
 
+var betweenNames = regexp.MustCompile(`[^\w]+`)
+
+// comparison is a condition without a place.
+var comparison = regexp.MustCompile(`^[$\w.()\[\]*]+ *(?:[<>]=?|==?|!=) *[\w"'.$-]+$`)
+
 // severalNames are functions in one argument.
-var severalNames = regexp.MustCompile(`^[A-Za-z_]\w*(?:[,|][A-Za-z_]\w*)+$`)
+var severalNames = regexp.MustCompile(`^[A-Za-z_]\w*(?:(?:[,|+&]| *[,;] *)[A-Za-z_]\w*)+$`)
 
 func placesBefore(list []string) string {
 	if len(list) == 0 {

@@ -25,7 +25,12 @@ func guessList(args []string) string {
 	if !two {
 		event = "*"
 	}
+	if counters := map[string]string{"hw": "hardware", "sw": "software"}[system]; counters != "" {
+		system = counters
+	}
 	switch k := kindOfWord(system); {
+	case k != nil && k.Kernel && len(k.EventNames()) > 0:
+		return fmt.Sprintf("there is no file %s. Events of %s are %s", first, k.Form, strings.Join(k.EventNames(), ", "))
 	case k != nil && k.Kernel:
 		return fmt.Sprintf("there is no file %s. Places of a kind are listed by a pattern: jalon list '%s:*'", first, k.Words[0])
 	case k != nil, system == "uprobe", system == "u":

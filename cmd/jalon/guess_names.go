@@ -29,6 +29,9 @@ func meaningOf(name string) string {
 			is = append(is, fmt.Sprintf("the function of the kernel is fentry:%s or kprobe:%s, its return fexit:%s or kretprobe:%s", name, name, name, name))
 		}
 	}
+	if !eventName.MatchString(strings.ReplaceAll(name, "-", "_")) {
+		return ""
+	}
 	for kind, count := range map[string]string{"hardware": "1000000 (each millionth)", "software": "1"} { // no name is in both
 		if p, err := probe.Parse(kind + ":" + name); err == nil {
 			is = append(is, fmt.Sprintf("the counter is %s:%s:%s", kind, p.Event, count))
@@ -61,6 +64,9 @@ func explained(err error, places []string) error {
 	var d *jalon.Diagnostic
 	if !errors.As(err, &d) || d.Source != "place" || strings.HasPrefix(d.Hint, "did you mean") {
 		return err
+	}
+	if m := lineOf.FindStringSubmatch(d.Text); m != nil && strings.HasPrefix(d.Message, "no source file") && functionName.MatchString(m[1]) {
+		return lang.At("place", d.Text, lang.Span{Lo: d.Offset, Hi: d.End}, d.Message, fmt.Sprintf("an instruction of a function is %s+%s, with the bytes from its entry; a source line is FILE.c:%[2]s", m[1], m[2]))
 	}
 	if d.Missing != "" {
 		if hint := meaningElsewhere(d.Missing, d.Text, places); hint != "" {

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os/exec"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -18,7 +19,7 @@ import (
 
 // hintsBefore are for the command line.
 func (c *traceCmd) hintsBefore(tps []jalon.Tracepoint) {
-	if text := c.hintScript(); text != "" {
+	if text := c.hintScript(tps); text != "" {
 		c.warn(text)
 	}
 	if text := hintReturnAddress(tps); text != "" {
@@ -26,9 +27,10 @@ func (c *traceCmd) hintsBefore(tps []jalon.Tracepoint) {
 	}
 }
 
-// hintScript explains that the program of a script is its interpreter.
-func (c *traceCmd) hintScript() string {
-	if len(c.program) == 0 {
+// hintScript explains that the program of a script is its interpreter. Places of the kernel are traced also in the
+// programs that it starts.
+func (c *traceCmd) hintScript(tps []jalon.Tracepoint) string {
+	if len(c.program) == 0 || !slices.ContainsFunc(tps, c.inProgram) {
 		return ""
 	}
 	path, err := exec.LookPath(c.program[0])
@@ -47,6 +49,12 @@ func (c *traceCmd) hintScript() string {
 		return fmt.Sprintf("%s is a script: the program that is traced is %s, which executes it; programs that it starts are not traced", c.program[0], words[0])
 	}
 	return ""
+}
+
+// inProgram reports whether the place of a tracepoint is in a program.
+func (c *traceCmd) inProgram(tp jalon.Tracepoint) bool {
+	where, err := tp.Where()
+	return err == nil && where != jalon.InKernel && (c.Vmlinux == "" || where != jalon.InSource)
 }
 
 // hintReturnAddress explains $ret where no place is a return.

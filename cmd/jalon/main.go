@@ -193,6 +193,9 @@ func run(args []string) int {
 		if text := otherFlag(args, err); text != "" && !asBpftrace {
 			return reportError(usageError(text))
 		}
+		if text := otherArguments(args, err); text != "" && !asBpftrace {
+			return reportError(usageError(text))
+		}
 		if asBpftrace {
 			fmt.Fprintf(stderr, "ERROR: %s\n%s", bpftraceWords(err.Error()), bpftraceUsage)
 			return 1

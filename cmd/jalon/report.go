@@ -56,7 +56,7 @@ func (c *reportCmd) whole() bool { return c.Where == "" && c.From == "" && c.To 
 // open opens a trace and compiles the query; to is the last time, from the flag of that name.
 func (q *querying) open(dir, flag, to string) (t *ctf.Trace, r *report.Reader, x report.Query, err error) {
 	if t, err = ctf.Open(dir); err != nil {
-		return nil, nil, x, err
+		return nil, nil, x, noRecording(dir, err)
 	}
 	q.name(t)
 	x = report.Query{Where: q.Where, Fields: q.Fields}

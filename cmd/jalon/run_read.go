@@ -23,7 +23,7 @@ func (c *runCmd) parse() (*script.Script, []string, error) {
 		return s, c.Args, err
 	}
 	if len(c.Args) == 0 {
-		return nil, nil, usageError("name a script to run, or write it with -e")
+		return nil, nil, usageError("name a script to run, or write it with -e: jalon run -e 'BEGIN { printf(\"%d\\n\", pid); }'")
 	}
 	text, err := readScript(c.Args[0])
 	if err != nil {

@@ -4,8 +4,10 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/exec"
+	"strings"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -75,6 +77,9 @@ func (c *traceCmd) Run() error {
 		return usageError("name a program to start after --, or a process with -p PID, not both")
 	}
 	if text := guessPlaces("trace", c.Places, c.program, c.Pid); text != "" {
+		return usageError(text)
+	}
+	if text := guessLists(c.Collect); text != "" {
 		return usageError(text)
 	}
 	if c.Do != "" {
@@ -195,6 +200,9 @@ func (c *traceCmd) refuseProgramPlaces(tps []jalon.Tracepoint) error {
 		if where == jalon.InSource {
 			also = "; for a line of the kernel, the file with its debug information: --vmlinux PATH"
 		}
+		if last := tps[len(tps)-1].Place; i == 0 && len(tps) > 1 && kindOfFile("./"+last) == aProgram {
+			also += fmt.Sprintf("; ./%s is a program: jalon trace %s -- ./%[1]s", last, placesBefore(c.Places[:len(c.Places)-1]))
+		}
 		if means := meaningOf(tps[i].Place); means != "" {
 			also += "; " + means
 		} else if _, err := exec.LookPath(tps[i].Place); err == nil {
@@ -212,6 +220,9 @@ func (c *traceCmd) tracepoints() ([]jalon.Tracepoint, error) {
 	}
 	for _, name := range c.File {
 		list, warnings, err := jalon.ReadFile(name)
+		if errors.Is(err, fs.ErrNotExist) && functionName.MatchString(name) {
+			return nil, usageError(fmt.Sprintf("there is no file %s of GDB's tracepoints (-x); a function is an argument without a flag: jalon trace %[1]s", name))
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -221,7 +232,14 @@ func (c *traceCmd) tracepoints() ([]jalon.Tracepoint, error) {
 		tps = append(tps, list...)
 	}
 	if len(tps) == 0 {
-		return nil, usageError("no place to trace was given: PLACE [if COND], or -x FILE")
+		of := "-- PROGRAM"
+		switch {
+		case c.Pid != 0:
+			of = fmt.Sprintf("-p %d", c.Pid)
+		case len(c.program) > 0:
+			of = "-- " + strings.Join(c.program, " ")
+		}
+		return nil, usageError(fmt.Sprintf("no place to trace was given: a function, jalon trace FUNCTION %s, or system calls, jalon trace 'syscall:*' %[1]s; also -x FILE", of))
 	}
 	return tps, nil
 }

@@ -140,6 +140,12 @@ func (st *stream) unexpectedAfter() error {
 		return st.errorAt(t.span, "", "%s is not allowed here", st.describe(t))
 	case t.word("and") || t.word("or"):
 		hint = `use "&&" and "||"`
+	case t.word("is") || t.word("eq") || t.word("equals"):
+		hint = `use "=="`
+	case t.word("ne") || t.word("isnt"):
+		hint = `use "!="`
+	case t.word("lt") || t.word("gt") || t.word("le") || t.word("ge"):
+		hint = `use "<", ">", "<=" and ">="`
 	case prev.word("not"):
 		hint = `use "!"`
 	case prev.kind == tokIdent && t.kind == tokIdent && baseWords[t.text] && st.ahead(-2).is("("):

@@ -67,6 +67,18 @@ func kind(k Kind) *Kind {
 	return &k
 }
 
+// EventNames are the names of the events of a kind that has a fixed list of them.
+func (k *Kind) EventNames() []string {
+	var names []string
+	for name, of := range k.events {
+		if of == "" || of == name {
+			names = append(names, name)
+		}
+	}
+	sort.Strings(names)
+	return names
+}
+
 // KindNamed returns the kind of places that begin with a word and a colon, or nil.
 func KindNamed(word string) *Kind { return byWord[word] }
 

@@ -138,6 +138,9 @@ func notFound(name string, err error) error {
 	remedy := ""
 	if !strings.Contains(name, "/") {
 		remedy = "give its path"
+		if st, err := os.Stat(name); err == nil && st.Mode().IsRegular() {
+			remedy += ": ./" + name
+		}
 	}
 	for {
 		next := errors.Unwrap(err)

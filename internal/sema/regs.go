@@ -110,6 +110,9 @@ func (c *checker) reg(x *lang.Reg) expr {
 	}
 	words, _ := c.wordsHere()
 	hint := c.wordFor(x.Name)
+	if hint == "" && has(c.in.Scope, x.Name) {
+		hint = fmt.Sprintf("a variable has no dollar: %s", x.Name)
+	}
 	if hint == "" {
 		hint = didYouMean(dollar(lang.Nearest(x.Name, append(registerNames(), words...), 3)))
 	}

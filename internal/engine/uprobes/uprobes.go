@@ -7,12 +7,14 @@ package uprobes
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/engine/inproc"
 	"github.com/jalon-trace/jalon/internal/engine/kernel"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
 )
@@ -87,6 +89,8 @@ func (s *Set) Add(list []inproc.Wanted) []error {
 		var k *engine.Program
 		if k, errs[i] = s.inKernel(x.Program); errs[i] == nil {
 			add, at = append(add, k), append(at, i)
+		} else if x.Shared {
+			errs[i] = s.becauseOfOther(errs[i])
 		}
 	}
 	for i, err := range s.attach(add) {
@@ -108,6 +112,22 @@ func (s *Set) Add(list []inproc.Wanted) []error {
 		errs[i] = list[i].Site.(*inproc.Site).Trapped()
 	}
 	return errs
+}
+
+// becauseOfOther gives the errors of a program the hint that another tracer's breakpoint makes its site one of the kernel
+// engine.
+func (s *Set) becauseOfOther(err error) error {
+	var list lang.Diagnostics
+	if !errors.As(err, &list) {
+		return err
+	}
+	out := slices.Clone(list)
+	for i, d := range out {
+		copied := *d
+		copied.Hint = fmt.Sprintf("another tracer has a uprobe there, beside which only the kernel engine can be, which lacks this: end that tracer first (jalon check -p %d names the place)", s.Pid())
+		out[i] = &copied
+	}
+	return out
 }
 
 // inKernel makes the program for the kernel engine from one of the process.

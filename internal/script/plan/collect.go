@@ -211,6 +211,9 @@ func (w *planner) unknowable(x script.Expr) {
 	if w.why != "" {
 		why, hint, w.why = w.why, "", ""
 	}
+	if _, ok := w.dynamic(x); ok && hint == "" {
+		why, hint = "this is an array of the record whose length changes", "str("+x.File().Text[x.Span().Lo:x.Span().Hi]+") is the text in it"
+	}
 	w.fail(x, why, hint)
 }
 
