@@ -130,6 +130,28 @@ func isIntConstant(word string) bool {
 	return isDigit(word[0]) && l.number().kind == tokLit
 }
 
+// templateLen is the length of template arguments at the start of s, if "::" follows: a<b, c>::d is always a path, as in
+// nameWithArgs. 0: there are none.
+func templateLen(s string) int {
+	angle := 0
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; {
+		case c == '<':
+			angle++
+		case c == '>':
+			if angle--; angle == 0 {
+				if rest := s[i+1:]; strings.HasPrefix(rest[blankLen(rest):], "::") {
+					return i + 1
+				}
+				return 0
+			}
+		case !isIdentRune(rune(c)) && strings.IndexByte(" ,:*&()[].-", c) < 0:
+			return 0
+		}
+	}
+	return 0
+}
+
 // splitList splits a list at the commas outside brackets, quotes and comments, and trims blanks. It returns at
 // least one item.
 func splitList(src string) []Span {
@@ -146,6 +168,8 @@ func splitList(src string) []Span {
 			depth++
 		case strings.IndexByte(")]}", c) >= 0:
 			depth = max(depth-1, 0)
+		case c == '<':
+			n = max(templateLen(src[i:]), 1)
 		case c == ',' && depth == 0:
 			items = append(items, trim(src, Span{lo, i}))
 			lo = i + 1

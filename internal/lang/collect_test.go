@@ -22,6 +22,8 @@ func TestParseCollect(t *testing.T) {
 		}},
 		{"  a ,\tb/x  ", []item{{"a", "a", ""}, {"b", "b", "x"}}},
 		{"x/x", []item{{"x", "x", "x"}}},
+		{"Box<short, 4>::n, N::Box<A<int>, 2>::p/x", []item{{"Box<short, 4>::n", "'Box<short, 4>'::n", ""}, {"N::Box<A<int>, 2>::p", "'N::Box<A<int>, 2>'::p", "x"}}},
+		{"a < b, c > d, p<q, r>s", []item{{"a < b", "(a < b)", ""}, {"c > d", "(c > d)", ""}, {"p<q", "(p < q)", ""}, {"r>s", "(r > s)", ""}}},
 		{"arr/4xb", []item{{"arr", "arr", "4xb"}}},
 		{"arr/16c", []item{{"arr", "arr", "16c"}}},
 		{"arr@4/x", []item{{"arr@4", "(arr @ 4)", "x"}}},
