@@ -230,11 +230,7 @@ func (e *attacher) detach(list []*program) error {
 			}
 		}
 		failed := make([]error, len(loads))
-		var done atomic.Int64
-		sideBySide(len(loads), func(i int) {
-			_ = e.step("removing", int(done.Add(1)), len(loads)) // it cannot be ended
-			failed[i] = loads[i].detach()
-		})
+		removal(len(loads), quietly, e.step, func(i int) { failed[i] = loads[i].detach() })
 		errs = append(errs, failed...)
 		for _, l := range loads {
 			e.listeners.unlisten(l)
@@ -275,6 +271,22 @@ func (e *attacher) explain(t *bpf.Target, err error) error {
 		return err
 	}
 	return fmt.Errorf("%w; %s is no function that ftrace traces (it is marked notrace, or was needed at start-up only), and %s", err, function, why)
+}
+
+// quietly is how long a removal takes before its progress is shown.
+const quietly = 500 * time.Millisecond
+
+// removal calls remove for 0 to n-1, many at once, and step for each that is done, but not in the first time: the kernel takes some
+// 20 ms to remove a program of a trace event, one after the other, and half a second on a machine that is very busy.
+func removal(n int, first time.Duration, step func(what string, done, of int) error, remove func(int)) {
+	var done atomic.Int64
+	begin := time.Now()
+	sideBySide(n, func(i int) {
+		remove(i)
+		if d := done.Add(1); time.Since(begin) >= first {
+			_ = step("removing", int(d), n) // it cannot be ended
+		}
+	})
 }
 
 // sideBySide calls f for 0 to n-1 in several threads: the kernel takes tens of

@@ -359,7 +359,7 @@ func (e *Engine) Stop() error {
 			e.logf("disabling programs before they are detached: %v", err)
 		}
 		list := e.calls.list
-		sideBySide(len(list)+len(e.loads), func(i int) { // closing a link ends it
+		removal(len(list)+len(e.loads), quietly, e.step, func(i int) { // closing a link ends it
 			if i < len(list) {
 				_ = list[i].to.Detach()
 				return
