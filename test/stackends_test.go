@@ -42,3 +42,22 @@ func TestFirstStacks(t *testing.T) {
 		t.Errorf("status %d, %d stacks that reach main\n%.1000s%s", r.status, n, r.stdout, r.stderr)
 	}
 }
+
+// TestMadeCode: stacks are followed through code made at run time by frame pointers, and say so.
+func TestMadeCode(t *testing.T) {
+	prog := compile(t, "gcc", "madecode.c", "-O2", "-fomit-frame-pointer")
+	const at = "tracepoint:syscalls:sys_enter_getpriority"
+	const note = "by frame pointers: this code was made at run time"
+	r := jalon(t, "run", "-q", "-e", at+" /args.which == 77777/ { @[ustack] = count(); @two[ustack(2)] = count(); @four[ustack(4)] = count(); }", "--", prog)
+	const upTo = `\[\n    inner\+\d+\n    middle\+\d+\n`
+	for _, want := range []string{"@" + upTo + `    0x[0-9a-f]+\n    \[` + note + `\]\n    main\+\d+\n`, `@two` + upTo + `\]`, `@four` + upTo + `    0x[0-9a-f]+\n    \[` + note + `\]\n    main\+\d+\n\]`} {
+		if !regexp.MustCompile(want).MatchString(r.stdout) {
+			t.Errorf("no %s\nstatus %d\n%s%s", want, r.status, r.stdout, r.stderr)
+		}
+	}
+	r = jalon(t, "trace", at+" if (args->which == 77777)", "-c", "$ubt", "--", prog)
+	whole := regexp.MustCompile(`#0 .* inner\+.*\n.*#1 .* middle\+.*\n.*#2 .*\n    \(` + note + `\)\n.*#3 .* main\+`)
+	if n := len(whole.FindAllString(r.stdout, -1)); r.status != 0 || n < 250 {
+		t.Errorf("status %d, %d whole stacks\n%.2000s%s", r.status, n, r.stdout, r.stderr)
+	}
+}

@@ -15,12 +15,15 @@ type Frame struct {
 	FileOffset uint64
 	Address    uint64
 	Caller     bool // PC is behind a call, and the names are those of the call
-	// Cut, of the last frame, is why its callers are not known; "" if it is the outermost.
+	// Cut, of the last frame, is why its callers are not known; "" if it is the outermost. Of another frame it may be ThroughMade.
 	Cut string
 }
 
 // ByPointers is the Cut of stacks of which frame pointers were followed: frames may be missing.
 const ByPointers = "by frame pointers: there was no call frame information of the process yet"
+
+// ThroughMade is the Cut of a frame in code made at run time, of which frame pointers lead to the callers.
+const ThroughMade = "by frame pointers: this code was made at run time"
 
 // SourceLine is a line of a source file; File is "" if it is not known.
 type SourceLine struct {

@@ -191,7 +191,7 @@ func (t *Text) blocks(b []byte, ev *event.Event) []byte {
 				b = endLine(appendFrame(b, n, &f, v.Field.Kind == event.KernelFrames), start)
 				if f.Cut != "" {
 					start := len(b)
-					b = endLine(append(append(append(b, "    (the stack goes on: "...), f.Cut...), ')'), start)
+					b = endLine(append(b, cutText(f.Cut)...), start)
 				}
 			}
 		}

@@ -20,6 +20,7 @@ type Image struct {
 	mods   []*Module         // the executable first, then by address
 	parts  []part            // their mappings, by address
 	code   []procdir.Mapping // whatever is executable, by address
+	makes  bool              // stacks are followed through code made at run time: see made.go
 	kernel *savedKernel      // nil: it is not part of the image
 	names  map[uint64]string // of addresses, see Symbol
 	walks  walks             // see Unwind

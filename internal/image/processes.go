@@ -1,6 +1,7 @@
 package image
 
 import (
+	"slices"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -83,6 +84,7 @@ func (p *Processes) look(pid int) *observed {
 	if old == nil || old.part {
 		old = p.set(pid, &observed{Image: New(pid, p.files)})
 	}
+	old.makes = slices.ContainsFunc(maps, func(x procdir.Mapping) bool { return isMade(&x) }) && !tracedHere(pid)
 	old.Update(maps)
 	old.read = time.Now()
 	return old
@@ -221,7 +223,7 @@ func (p *Processes) Code(pid int) (list []unwind.Module) {
 			}
 		}
 	}
-	return list
+	return append(list, o.madeModules(unwind.SharedModules-len(list))...)
 }
 
 // Snapshot is the image that a process has now, for later; nil: nothing is known of it.
@@ -230,7 +232,7 @@ func (p *Processes) Snapshot(pid int) *Image {
 	if o == nil || o.part {
 		return nil
 	}
-	return &Image{pid: o.pid, files: o.files, root: o.root, mods: o.mods, parts: o.parts, code: o.code}
+	return &Image{pid: o.pid, files: o.files, root: o.root, mods: o.mods, parts: o.parts, code: o.code, makes: o.makes}
 }
 
 // inProcess looks up addresses of a process.
@@ -252,6 +254,13 @@ func (in inProcess) file(addr uint64) (*dwarf.Module, uint64) { return in.File(i
 func (in inProcess) Frames(pc uint64, caller bool) []debuginfo.Frame {
 	return in.Processes.Frames(in.pid, pc, caller)
 }
+
+func (in inProcess) made(addr uint64) bool {
+	o := in.at(in.pid, addr)
+	return o != nil && o.made(addr)
+}
+
+func (in inProcess) IsCode(addr uint64) bool { return in.at(in.pid, addr) != nil }
 
 func (in inProcess) rule(addr uint64) unwind.Rule {
 	if o := in.at(in.pid, addr); o != nil {

@@ -101,8 +101,11 @@ func (im *Image) rule(addr uint64) unwind.Rule {
 		return c.rule
 	}
 	m, bias := im.File(addr)
-	if m == nil {
-		return unwind.Rule(unwind.None) // it may be mapped later
+	if m == nil { // it may be mapped later
+		if im.made(addr) {
+			return madeRule
+		}
+		return unwind.Rule(unwind.None)
 	}
 	*c = cachedRule{addr, m.UnwindTable().Find(addr - bias)}
 	return c.rule
@@ -112,6 +115,8 @@ func (im *Image) rule(addr uint64) unwind.Rule {
 type namer interface {
 	Frames(pc uint64, caller bool) []debuginfo.Frame
 	rule(addr uint64) unwind.Rule
+	made(addr uint64) bool
+	IsCode(addr uint64) bool
 }
 
 // named returns the frames of a stack, from those that are known.
@@ -126,7 +131,8 @@ func (w *walks) named(pcs []uint64, end unwind.End, n namer) []debuginfo.Frame {
 	}
 	s := &stack{pcs: slices.Clone(pcs), end: end}
 	exact := true
-	for _, pc := range pcs {
+	pcs, end, made := throughMade(pcs, end, n)
+	for i, pc := range pcs {
 		at := pc
 		if !exact {
 			at--
@@ -134,9 +140,10 @@ func (w *walks) named(pcs []uint64, end unwind.End, n namer) []debuginfo.Frame {
 		signal := n.rule(at).Kind() == unwind.Signal // a handler returns to its first instruction
 		s.frames = append(s.frames, n.Frames(pc, !exact && !signal)...)
 		exact = signal
-	}
-	if len(s.frames) > 0 {
-		s.frames[len(s.frames)-1].Cut = end.String()
+		last := i+1 == len(pcs)
+		if f := len(s.frames); f > 0 && (last || made != nil) {
+			s.frames[f-1].Cut = cut(last, made != nil && made[i], !last && made != nil && made[i+1], end)
+		}
 	}
 	w.frames += len(s.frames)
 	if w.stacks == nil || w.frames > maxStackFrames {

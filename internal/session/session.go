@@ -341,8 +341,9 @@ func (s *Session) carryOut(x effect, tid int) {
 	switch x {
 	case effResume:
 		s.logf("armed after %v", s.armed)
-		s.subject.followEarly(s.kern.Engine, func(f func() error) { _ = s.post.call(s.ctx, f) }) // an error: the session has ended
-		s.subject.release()                                                                      // otherwise dispatch resumes the waiting thread
+		// An error: the session has ended.
+		s.subject.followEarly(s.kern.Engine, func(f func() error) { _ = s.post.call(s.ctx, f) })
+		s.subject.release() // otherwise dispatch resumes the waiting thread
 	case effRearm:
 		pending, err := s.mine.Arm()
 		if err != nil && !arming.IsEnd(err) {

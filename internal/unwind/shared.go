@@ -7,6 +7,7 @@ package unwind
 //	ProcessStale  u32: not 0: its code may have changed since the list was made
 //	ProcessPages  how many pages of code the process had then (mm_struct.exec_vm); 0: the list is being made
 //	ProcessList   number of the address space << SpaceShift | offset of the list << ListShift | modules in the list
+//	ProcessAgain  u32: not 0: a stack in a key of a map has ended in code without tables since the tracer looked
 //
 // Behind them are lists of modules, as in an area of a process but with offsets into the shared area in place of addresses, and the
 // tables, each once. What a walk can have found does not change: a list of a process is replaced by another one.
@@ -17,6 +18,9 @@ const (
 	ProcessStale = 4
 	ProcessPages = 8
 	ProcessList  = 16
+	ProcessAgain = 24
 	ListShift    = 16
 	SharedLists  = Processes * ProcessSize
+	// SharedModules is how many modules a list has at most.
+	SharedModules = 128
 )

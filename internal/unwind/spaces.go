@@ -7,7 +7,7 @@ package unwind
 //
 //	SpaceNext    u64: the next number
 //	SpaceLate    u64: hits that followed frame pointers, because there were no tables of the process
-//	SpaceWanted  u64: not 0: such a process has been noted since the tracer looked
+//	SpaceWanted  u64: not 0: such a process has been noted since the tracer looked, or one has ProcessAgain (see shared.go)
 //
 // and behind the nodes are
 //

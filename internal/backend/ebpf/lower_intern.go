@@ -295,6 +295,9 @@ func (n *interned) finish(done label) {
 	n.rare(func() {
 		for e, l := range n.ends {
 			n.bind(l)
+			if unwind.End(e) == unwind.Unknown {
+				n.again()
+			}
 			n.movImm(asm.R0, ring.StackKnown+int64(e)*ring.StackEnd)
 			n.jump(n.end)
 		}

@@ -26,6 +26,14 @@ func (su *surroundings) ofProcess() {
 	su.bind(done)
 }
 
+// again notes that a stack of the process has ended in code without tables: it may have been mapped since they were made.
+func (n *interned) again() {
+	n.process()
+	n.storeImm(asm.R2, unwind.ProcessAgain, 4, 1)
+	n.emit(asm.LoadMapValue(asm.R3, 0, 0).WithReference(n.c.UserStacks.Name))
+	n.storeImm(asm.R3, unwind.SpaceWanted, 8, 1)
+}
+
 // late keeps the number of the address space of a process without tables, and notes the process.
 func (n *interned) late() {
 	claim, have, counted := n.newLabel(), n.newLabel(), n.newLabel()

@@ -68,7 +68,8 @@ func (su *surroundings) haveTables() {
 	su.mov(asm.R1, asm.R0)
 	su.movImm(asm.R0, 0)
 	su.emit(asm.LoadMem(asm.R2, asm.R10, at, asm.DWord))
-	su.jumpIf(asm.JNE, 8, asm.R1, asm.R2, out)
+	su.emit(asm.Sub.Reg(asm.R1, asm.R2))
+	su.jumpIfImm(asm.JGT, 8, asm.R1, 1, out) // one more: the kernel's page for uprobes, which the first hit makes
 	su.movImm(asm.R0, 1)
 	su.bind(out)
 }

@@ -16,7 +16,7 @@ func init() { lower[ir.Walk] = (*gen).lowerWalk }
 // in it: then few ways wait to be followed at a time (it allows 8192).
 const (
 	maxWalkFrames  = 128
-	maxWalkModules = 128
+	maxWalkModules = unwind.SharedModules
 	maxRowTurns    = 8 // of unwind.RowsAtOnce rows
 )
 

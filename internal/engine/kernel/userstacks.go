@@ -160,6 +160,7 @@ func (e *Engine) Tend() {
 		return
 	}
 	store64(u.mem[unwind.SpaceWanted:], 0)
+	u.walks.again()
 	for n := range uint64(unwind.Processes) {
 		at := u.mem[u.code.LateAt()+n*unwind.LateSize:]
 		if load64(at[unwind.LateWanted:]) == 0 {

@@ -33,7 +33,8 @@ import (
 //
 // From step 1 on, programs of the kernel (see watcher) make the slot stale when the process gets new memory at an address of its list,
 // or anywhere while it has no pages; when it executes another program; and when a new process gets its number. A program that
-// follows a stack takes the list only if the slot is not stale and the process has as many pages of code as the slot has. So code
+// follows a stack takes the list only if the slot is not stale and the process has as many pages of code as the slot has, or one more, for
+// the page that the kernel adds when a uprobe is hit. So code
 // that was loaded or unloaded since is noticed before a stack is followed through it. Two cases are not noticed: a mapping at a fixed
 // address over code that leaves the number of pages of code as it was; and a library that was unloaded while one of as many pages was
 // loaded to another address. Of the latter there are no tables: the stack ends there, with this reason, and jalon reads the
@@ -45,8 +46,6 @@ const (
 	walkTablesName = bufferName + "_tables"
 	// walkTablesSize bounds the memory of the tables: those of all libraries of a system's services are some 10 MiB.
 	walkTablesSize = 32 << 20
-	// mostModules is how many modules a list has at most; the stacks of processes with more are copied.
-	mostModules = 128
 	// listGrace is how long a replaced list stays.
 	listGrace = 10 * time.Second
 	// updates and mostUpdates are how long a process keeps its slot that is not known to have changed: longer each time that its
@@ -158,7 +157,7 @@ func (w *walkTables) update(pid int) {
 	}
 	pages := codePages(pid)
 	list := w.user.Code(pid)
-	if len(list) > 0 && len(list) <= mostModules && pages != 0 && codePages(pid) == pages {
+	if len(list) > 0 && len(list) <= unwind.SharedModules && pages != 0 && codePages(pid) == pages {
 		if b, ok := w.encode(list); ok && w.place(&own, &old, b, now) {
 			store64(slot[unwind.ProcessList:], uint64(own.space)<<unwind.SpaceShift|own.list<<unwind.ListShift|uint64(len(list)))
 			store64(slot[unwind.ProcessPages:], pages)
@@ -169,6 +168,17 @@ func (w *walkTables) update(pid int) {
 		w.free = append(w.free, freeList{old.list, old.room, now.Add(listGrace)})
 	}
 	w.slots[n] = own
+}
+
+// again updates the processes of which a stack has ended in code without tables.
+func (w *walkTables) again() {
+	for n, own := range w.slots {
+		slot := w.mem[n*unwind.ProcessSize:]
+		if load32(slot[unwind.ProcessAgain:]) != 0 {
+			store32(slot[unwind.ProcessAgain:], 0)
+			w.update(own.pid)
+		}
+	}
 }
 
 // early takes the code of a process before the first hit.

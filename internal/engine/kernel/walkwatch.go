@@ -135,7 +135,7 @@ func (w *walkTables) mapped(length int32) asm.Instructions {
 		asm.Mov.Imm(asm.R4, 0),
 		// For each module: r2 its offset, r3 how many there are, r4 its number.
 		asm.JGE.Reg(asm.R4, asm.R3, "out").WithSymbol("next"),
-		asm.JGE.Imm(asm.R4, mostModules, "stale"),
+		asm.JGE.Imm(asm.R4, unwind.SharedModules, "stale"),
 		asm.And.Imm(asm.R2, int32(w.code.Size-1)),
 		asm.LoadMapValue(asm.R1, 0, 0).WithReference(walkTablesName), asm.Add.Reg(asm.R1, asm.R2),
 		asm.LoadMem(asm.R5, asm.R1, unwind.ModuleHi, asm.DWord), asm.LoadMem(asm.R1, asm.R1, unwind.ModuleLo, asm.DWord),

@@ -147,7 +147,7 @@ func limited(frames []printf.Frame, n int) []printf.Frame {
 			}
 			return frames[:i]
 		}
-		if !f.Inlined {
+		if !f.Inlined && !f.Note {
 			n--
 		}
 	}

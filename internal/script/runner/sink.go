@@ -79,6 +79,8 @@ func shownFrames(list []debuginfo.Frame, lines bool) (frames []printf.Frame) {
 		case "", unwind.Deep.String(): // that is the limit of frames
 		case debuginfo.ByPointers:
 			frames = append(frames, printf.Frame{Function: f.Cut, Note: true})
+		case debuginfo.ThroughMade:
+			frames = append(frames, printf.Frame{Function: f.Cut, Note: true, End: true})
 		default:
 			frames = append(frames, printf.Frame{Function: "the stack goes on: " + f.Cut, Note: true, End: true})
 		}

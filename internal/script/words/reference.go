@@ -98,7 +98,9 @@ other statements, with what these read of the maps. A pointer that comes from su
   milliseconds after its first hit there. Before, frame pointers are followed:
   such a stack ends with ` + "`[by frame pointers: ...]`" + `, and a warning at the end has the number of hits. No hit is missing. Maps of numbers with
   ` + "`ustack`" + ` in their keys are jalon's at such places.
-- Where a stack cannot be followed further (code without call frame information, such as code made at run time), it ends with ` + "`[the stack goes on: ...]`" + `.
+- Where a stack cannot be followed further (code without call frame information), it ends with ` + "`[the stack goes on: ...]`" + `. At places of the
+  kernel it is followed by frame pointers through code made at run time (JavaScript, Java), of which
+  ` + "`[by frame pointers: this code was made at run time]`" + ` says so: callers may be missing or wrong there.
 - Values, keys and conditions can have ` + "`/` and `%`" + ` by a constant other than 0. Other divisions are jalon's, which warns of a division by 0.
 - ` + "`++` and `+=`" + ` are one indivisible instruction: no thread's addition is lost, other than bpftrace's. What would have to be computed from
   the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
