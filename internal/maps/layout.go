@@ -57,7 +57,8 @@ import "math/bits"
 // In a map whose values are read at the sites (one of the session without cells) a key must not have two slots: what was written to
 // the second one could not be found. There, a slot that is claimed with the key's hash is looked at again, Claims
 // times at most. Its thread then has published it, except if it was interrupted or has ended between 6 and 8: then the update
-// is counted at Full, and has no effect.
+// is counted at Full, and has no effect. That it is claimed is seen in the tag that 3 and 4 have compared: a tag that is loaded once more may be that of a slot
+// that was published in between, which must not be passed.
 //
 // Programs of the kernel cannot be stopped to give slots back. Where each key belongs to one thread (Shape.Reuse), they take slots of
 // deleted keys themselves:

@@ -65,7 +65,7 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 	slow := ma.a.newLabel()
 	l.hash(in.B)
 	l.first()
-	l.compare(slow)
+	l.compare(slow, slow)
 	ma.a.bind(l.done)
 	ma.setDst(in.Dst, l.d)
 	ma.later(func() {
@@ -128,8 +128,8 @@ func (l *look) first() {
 	l.mi(iOR, 8, rmReg(l.h), maps.Shown)
 }
 
-// compare goes to other unless slot d is that of the key.
-func (l *look) compare(other label) {
+// compare goes to other unless slot d is that of the key, and to tag if its tag is another one: t is then this tag with the bit of Shown.
+func (l *look) compare(tag, other label) {
 	if l.insert { // a hidden one too
 		l.rmo(iMOV, 8, l.t, memOpd(at(l.d, maps.Tag)))
 		l.mi(iOR, 8, rmReg(l.t), maps.Shown^maps.Hidden)
@@ -137,7 +137,7 @@ func (l *look) compare(other label) {
 	} else {
 		l.rmo(iCMP, 8, l.h, memOpd(at(l.d, maps.Tag)))
 	}
-	l.a.jcc(ccNE, other)
+	l.a.jcc(ccNE, tag)
 	l.rmo(iCMP, 8, l.k0, memOpd(at(l.d, maps.Key)))
 	l.a.jcc(ccNE, other)
 	switch second := at(l.d, maps.Key+8); l.k1.kind {
@@ -176,19 +176,22 @@ func (l *look) window() {
 	l.a.bind(again)
 	l.mi(iCMP, 8, rmMem(at(l.d, maps.Tag)), 0)
 	l.a.jcc(ccE, free)
-	l.compare(next)
-	l.a.jmp(l.done)
-	l.a.bind(next)
+	tag := next
 	if l.one {
-		other := l.a.newLabel()
-		l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
-		l.rmo(iCMP, 8, l.t, memOpd(at(l.d, maps.Tag)))
-		l.a.jcc(ccNE, other)
+		tag = l.a.newLabel()
+	}
+	l.compare(tag, next)
+	l.a.jmp(l.done)
+	if l.one { // whether it is claimed is seen in the tag that was compared: it may be published by now, and is not to be passed then
+		l.a.bind(tag)
+		l.mr(iXOR, 8, rmReg(l.t), l.h)
+		l.mi(iCMP, 8, rmReg(l.t), maps.Claimed^maps.Shown)
+		l.a.jcc(ccNE, next)
 		l.mi(iSUB, 4, rmReg(n), 1<<windowBits)
 		l.a.jcc(ccAE, again)
 		l.a.jmp(full)
-		l.a.bind(other)
 	}
+	l.a.bind(next)
 	l.mi(iADD, 8, rmReg(l.d), int64(l.tab.Stride()))
 	l.mi(iSUB, 4, rmReg(n), 1)
 	if l.one {
