@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -104,6 +105,9 @@ func (c *controlCmd) request() (request, error) {
 			return request{}, usageError(fmt.Sprintf("%q is not the number of a tracepoint", c.Do[1]))
 		}
 		return request{Do: c.Do[0], Number: n}, nil
+	}
+	if slices.Contains([]string{"status", "add", "enable", "disable", "remove"}, c.Socket) {
+		return request{}, usageError(fmt.Sprintf("the socket comes first: jalon control PATH %s, where PATH is that of jalon trace --control PATH", strings.Join(append([]string{c.Socket}, c.Do...), " ")))
 	}
 	return request{}, usageError(noRequest(strings.Join(c.Do, " ")))
 }

@@ -69,6 +69,9 @@ var otherPlaces = []otherForm{
 	{regexp.MustCompile(`^([\w/+-]+\.(?:c|cc|cpp|cxx|h|hh|hpp|rs|go|f90|S))$`), func(m []string) string {
 		return fmt.Sprintf("a place in a source file is %s:LINE or %[1]s:FUNCTION; jalon list PROGRAM@%[1]s lists its lines", m[1])
 	}},
+	{regexp.MustCompile(`^([A-Za-z_]\w*)@(?:arg|fparg|retval)[\w/,%]*$`), func(m []string) string {
+		return fmt.Sprintf("the arguments are shown by -c '$args': %s -c '$args'", m[1])
+	}},
 	{regexp.MustCompile(`^([A-Za-z_]\w*)@((?:lib|ld)[\w.+-]*\.so[\w.]*)$`), func(m []string) string { return isWritten("a function of a library", "uprobe:"+m[2]+":"+m[1]) }},
 	{regexp.MustCompile(`^((?:lib|ld-)[\w.+-]*\.so[\w.]*|libc|libm|libpthread):(\w*\*[\w*]*)$`), func(m []string) string {
 		return isWritten("each function of a library", "uprobe:"+m[1]+":"+m[2])

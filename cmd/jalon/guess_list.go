@@ -22,6 +22,12 @@ func guessList(args []string) string {
 		return fmt.Sprintf("there is no file %s. The functions of %s: jalon list %s", first, args[1], args[1])
 	}
 	system, event, two := strings.Cut(first, ":")
+	if two && kindOfFile(system) == aProgram {
+		return fmt.Sprintf("there is no file %s. The functions of %s: jalon list %[2]s %s", first, system, quoted(event))
+	}
+	if two && (system == "usdt" || system == "U") && kindOfFile(event) == aProgram {
+		return fmt.Sprintf("there is no file %s. The markers of %s: jalon list 'usdt:%[2]s:*'", first, event)
+	}
 	if !two {
 		event = "*"
 	}

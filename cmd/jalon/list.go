@@ -83,6 +83,9 @@ func (c *listCmd) Run() error {
 	if n == 0 && len(c.Args) == 1 {
 		return fmt.Errorf("%s has no symbols (it is stripped). Addresses are places too: jalon trace '*0xADDRESS' -- %s; so are functions of libraries that it calls", path, path)
 	}
+	if file, _, _ := strings.Cut(patterns[0], ":"); n == 0 && len(in.Info.Lines(file)) > 0 {
+		return fmt.Errorf("%s is a source file: jalon list %s@%s", file, path, patterns[0])
+	}
 	if n == 0 {
 		return fmt.Errorf("%s has no function %s", path, strings.Join(patterns, ", "))
 	}
@@ -217,6 +220,9 @@ func (c *listCmd) source(w io.Writer, in *inproc.Inspected, source string) error
 		sort.Strings(files)
 		if len(files) > 10 {
 			files = files[:10]
+		}
+		if file, function, ok := strings.Cut(source, ":"); ok && len(in.Info.Lines(file)) > 0 {
+			return fmt.Errorf("%s has no line %s of %s; functions are listed by jalon list %[1]s %[2]s", in.Path, function, file)
 		}
 		return fmt.Errorf("%s has no code of %s (it has %s)", in.Path, source, strings.Join(files, ", "))
 	}

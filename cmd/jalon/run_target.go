@@ -71,6 +71,9 @@ func parsePid(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
+		if text := pidOf(s); !asBpftrace {
+			return 0, usageError(text)
+		}
 		return 0, usageError(fmt.Sprintf("-p: %q is not the number of a process", s))
 	case err != nil || n == 0 || n > most:
 		return 0, usageError(fmt.Sprintf("-p: %s is not between 1 and %d", s, most))

@@ -239,7 +239,7 @@ func (c *traceCmd) tracepoints() ([]jalon.Tracepoint, error) {
 		case len(c.program) > 0:
 			of = "-- " + strings.Join(c.program, " ")
 		}
-		return nil, usageError(fmt.Sprintf("no place to trace was given: a function, jalon trace FUNCTION %s, or system calls, jalon trace 'syscall:*' %[1]s; also -x FILE", of))
+		return nil, usageError(fmt.Sprintf("no place to trace was given: a function, FUNCTION %s, or system calls, 'syscall:*' %[1]s; also -x FILE", of))
 	}
 	return tps, nil
 }

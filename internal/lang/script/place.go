@@ -119,8 +119,15 @@ func ParsePlace(pt *Point, param func(n int) string) (*Place, error) {
 			names = append(names, pr.Name)
 		}
 		d := pt.File().At(pt.Span(), fmt.Sprintf("there is no probe type %q", parts[0]), "")
-		if near := lang.Nearest(parts[0], names, 1); len(near) > 0 {
+		switch near := lang.Nearest(parts[0], names, 1); {
+		case parts[0] == "syscall" && len(parts) == 2:
+			d.Hint = "the entry of a system call is tracepoint:syscalls:sys_enter_" + parts[1]
+		case len(near) > 0:
 			d.Hint = fmt.Sprintf("did you mean %q?", near[0])
+		case len(parts) == 1:
+			d.Hint = fmt.Sprintf("a function of a program is uprobe:FILE:%s, of the kernel kprobe:%[1]s", parts[0])
+		case len(parts) == 2:
+			d.Hint = fmt.Sprintf("an event of the kernel is tracepoint:%s:%s, a function of a program uprobe:FILE:%[2]s", parts[0], parts[1])
 		}
 		return nil, d
 	}
