@@ -69,7 +69,9 @@ import "math/bits"
 //     counts as zero: where there are additions, a program that deletes a key sets the value to zero first. It does not touch the slot
 //     afterwards.
 //
-// A shown slot is never taken, so its thread finds it as it was. A program that interrupts another one of the same thread between 9 and
+// A shown slot is never taken, so its thread finds it as it was, if no program that interrupts another one of the thread deletes keys: the slot could be another
+// key's before the other one writes to it. (Maps from which timers and counters delete are not here, see package plan. Programs at functions and tracepoints
+// can run in interrupts too.) A program that interrupts another one of the same thread between 9 and
 // the end of the change finds its own key claimed: its update is counted at Full. jalon only reads such a table, and looks at the tag
 // again behind the words of a slot.
 //

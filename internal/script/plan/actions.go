@@ -43,6 +43,8 @@ type SiteMap struct {
 	Clears          bool        // a probe in jalon clears it
 	keyed           bool        // Parts is known
 	process, kernel bool        // sites of a map of numbers are in the process, in the kernel
+	interrupts      bool        // elements are deleted at a place whose programs interrupt others, see interrupts
+	interrupted     bool        // a site in the kernel can be interrupted by them
 	depends         bool        // a change in the process depends on the value before
 	written         bool        // sites in the kernel change it
 	used            bool        // a site changes it
@@ -143,16 +145,23 @@ func (c *candidates) crowded() {
 }
 
 // unfit puts maps into jalon that the kernel cannot have: their slots are given back while no program runs, which cannot be made sure
-// there, except if each key is one thread's.
+// there, except if each key is one thread's, and no program deletes a key that a program has found which it interrupts: the slot could be another key's then.
 func (c *candidates) unfit() {
 	for name, k := range c.maps {
 		switch {
 		case !k.used || !k.kernel:
-		case k.Deletes && !strings.Contains(k.Parts, string(PartThread)), k.process && !k.common():
+		case k.Deletes && !strings.Contains(k.Parts, string(PartThread)), k.process && !k.common(), k.interrupts && k.interrupted:
 			c.drop(name)
 		}
 	}
 }
+
+// interrupts are places whose programs run in interrupts, so that they interrupt programs of the same thread; not those of guarded places, where the kernel
+// (bpf_prog_active) runs no program within another one.
+var (
+	interrupts = map[string]bool{"profile": true, "interval": true, "software": true, "hardware": true}
+	guarded    = map[string]bool{"profile": true, "interval": true, "software": true, "hardware": true, "kprobe": true, "kretprobe": true}
+)
 
 // common reports whether sites in the process and in the kernel can use one table:
 //

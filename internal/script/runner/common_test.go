@@ -357,3 +357,26 @@ func TestCommonVandal(t *testing.T) {
 		t.Errorf("%.2000s\n%s", got, w.text)
 	}
 }
+
+// TestDeletedByInterrupts: a timer whose program can interrupt one that has found the element does not delete it at the site: a thread's slot could be another's
+// then. Where the kernel runs no such program within another one, it does.
+func TestDeletedByInterrupts(t *testing.T) {
+	needRoot(t)
+	path := compileC(t, "commons", commons, "-pthread")
+	for _, c := range []struct {
+		set, del string
+		inJalon  bool
+	}{
+		{"uprobe:PROG:mark", "profile:hz:999", true},
+		{"tracepoint:syscalls:sys_enter_getpgid", "software:cpu-clock:1000000", true},
+		{"uprobe:PROG:mark", "tracepoint:syscalls:sys_enter_getpgid", false},
+		{"profile:hz:99", "software:cpu-clock:1000000", false},
+	} {
+		w := &whereOf{}
+		src := strings.NewReplacer("PROG", path).Replace(c.set + " /pid == cpid/ { @t[tid] = 1; } " + c.del + " /pid == cpid/ { delete(@t, tid); }")
+		runScript(t, strings.ReplaceAll(src, "PROG", path), Options{Argv: []string{path, "1", "1000"}, Uprobes: true, Maps: w.add})
+		if strings.Contains(w.text, "@t in jalon: ") != c.inJalon {
+			t.Errorf("%s: %s", src, w.text)
+		}
+	}
+}

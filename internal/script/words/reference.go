@@ -107,7 +107,7 @@ other statements, with what these read of the maps. A pointer that comes from su
   ` + "`tid`" + ` is a part of the key. ` + "`delete`" + ` of a key that another thread changes at the same moment leaves the one or the other.
 - Where memory cannot be read, the statement has no effect, and a warning at the end has the number.
 - A map of numbers with places in the process and in the kernel is one table in memory that both have (see below). In the kernel elements
-  are deleted only by keys with ` + "`tid`" + `, and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back
+  are deleted only by keys with ` + "`tid`" + ` (and by timers and counters only if all places of the map in the kernel are such, or kprobes), and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back
   by jalon, with the threads stopped, or are taken by a thread that needs one.)
 - ` + "`" + `max_map_keys` + "`" + ` (or what the declaration says) is how many elements the map has, in each engine if it has places in both; updates of further
   keys are lost and counted. Two maps may have more: one from which places delete, whose deleted elements need room for a while, and one of numbers that a
