@@ -35,7 +35,7 @@ const (
 	numAreas
 )
 
-var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 40, areaDone: 16, areaPid: 24, areaParts: 48, areaWalk: walkSize, areaTables: 16, areaIntern: internSize}
+var areaSizes = [numAreas]int{areaWord: 8, areaSave: 40, areaLoop: 16, areaText: textPiece, areaResult: 8, areaTurn: 40, areaDone: 16, areaPid: 24, areaParts: 48, areaWalk: walkSize, areaTables: 24, areaIntern: internSize}
 
 // area gives the offset from the frame pointer.
 func (em *emitter) area(a area) int16 {

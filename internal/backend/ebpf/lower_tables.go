@@ -17,6 +17,8 @@ type Tables struct {
 	// MM is the offset of the memory's description in struct task_struct, Pages that of the number of pages of code in struct
 	// mm_struct.
 	MM, Pages int32
+	// Uprobes is the offset in struct mm_struct of the pointer to the kernel's page for uprobes, which counts as code; 0: it is not known.
+	Uprobes int32
 }
 
 // TablesSlack is how many bytes behind the tables a program may read.
@@ -45,7 +47,7 @@ func (su *surroundings) process() {
 
 // haveTables leaves in r0 whether the tables in the slot of the current process are those of its code.
 func (su *surroundings) haveTables() {
-	out, at := su.newLabel(), su.area(areaTables)
+	out, same, at := su.newLabel(), su.newLabel(), su.area(areaTables)
 	word := func(off int32) { // follows a pointer in r0
 		su.pointTo(asm.R3, asm.R0, int64(off))
 		su.pointTo(asm.R1, asm.R10, int64(at+8))
@@ -64,12 +66,23 @@ func (su *surroundings) haveTables() {
 	su.emit(asm.StoreMem(asm.R10, at, asm.R3, asm.DWord))
 	su.call(asm.FnGetCurrentTask)
 	word(su.c.Tables.MM)
+	su.emit(asm.StoreMem(asm.R10, at+16, asm.R0, asm.DWord))
 	word(su.c.Tables.Pages)
+	su.emit(asm.LoadMem(asm.R1, asm.R10, at, asm.DWord))
+	su.emit(asm.Sub.Reg(asm.R0, asm.R1))
+	su.jumpIfImm(asm.JEq, 8, asm.R0, 0, same)
 	su.mov(asm.R1, asm.R0)
 	su.movImm(asm.R0, 0)
-	su.emit(asm.LoadMem(asm.R2, asm.R10, at, asm.DWord))
-	su.emit(asm.Sub.Reg(asm.R1, asm.R2))
-	su.jumpIfImm(asm.JGT, 8, asm.R1, 1, out) // one more: the kernel's page for uprobes, which the first hit makes
+	su.jumpIfImm(asm.JNE, 8, asm.R1, 1, out)
+	if su.c.Tables.Uprobes != 0 { // the page more is the kernel's, if there is one
+		su.emit(asm.LoadMem(asm.R0, asm.R10, at+16, asm.DWord))
+		word(su.c.Tables.Uprobes)
+		su.mov(asm.R1, asm.R0)
+		su.movImm(asm.R0, 0)
+		su.jumpIfImm(asm.JNE, 8, asm.R1, 0, same)
+	}
+	su.jump(out)
+	su.bind(same)
 	su.movImm(asm.R0, 1)
 	su.bind(out)
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/ring"
 	"github.com/jalon-trace/jalon/internal/unwind"
 )
@@ -105,7 +106,8 @@ func (w *walkTables) open() (err error) {
 	if w.buffer != nil {
 		return nil
 	}
-	w.code = ebpf.Tables{Name: walkTablesName, MM: w.facts.offset("task_struct", "mm"), Pages: w.facts.offset("mm_struct", "exec_vm")}
+	w.code = ebpf.Tables{Name: walkTablesName, MM: w.facts.offset("task_struct", "mm"), Pages: w.facts.offset("mm_struct", "exec_vm"),
+		Uprobes: max(0, w.facts.offset("mm_struct", "uprobes_state"))} // whose first member it is
 	for w.code.Size = walkTablesSize; ; w.code.Size /= 2 {
 		if w.buffer, err = w.k.NewBuffer(walkTablesName, w.code.Size+ring.PageSize); err == nil {
 			break
@@ -281,7 +283,7 @@ func alive(pid int) bool {
 	return err == nil
 }
 
-// codePages is how many pages of code a process has; 0: it is not known.
+// codePages is how many pages of code a process has, without the kernel's page for uprobes; 0: it is not known.
 func codePages(pid int) (pages uint64) {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
 	if err != nil {
@@ -295,6 +297,13 @@ func codePages(pid int) (pages uint64) {
 			return 0
 		}
 		pages += kb / (ring.PageSize >> 10)
+	}
+	maps, err := procdir.Maps(pid)
+	if err != nil {
+		return 0
+	}
+	if slices.ContainsFunc(maps, func(x procdir.Mapping) bool { return x.Path == "[uprobes]" }) {
+		pages--
 	}
 	return pages
 }
