@@ -33,10 +33,12 @@ func topOf(tps []*tracepoint.Tracepoint, act sema.Action) error {
 		return x
 	}
 	limit := &sema.Map{Name: limitMap, Kind: sema.MapNumber}
-	keep := sema.Action{Do: sema.Keep, Value: act.Value, From: act.ValueFrom}
-	act.Value, act.If = translated("(unsigned long)@local(0)"), translated("@local(0) != 0") // 0: the entry was not seen
+	// One more than the time is kept: 0 means that the entry was not seen, and a call may take no time of a coarse clock.
+	const took = "(unsigned long)(@local(0) - 1)"
+	keep := sema.Action{Do: sema.Keep, Value: translated("$elapsed + 1"), From: act.ValueFrom}
+	act.Value, act.If = translated(took), translated("@local(0) != 0")
 	unpaired := sema.Action{Do: sema.Leave, If: translated("@local(0) == 0"), From: act.ValueFrom}
-	fast := sema.Action{Do: sema.Leave, If: translated(fmt.Sprintf("@has(%q) && @local(0) <= @map(%q)", limitMap, limitMap)), From: act.ValueFrom, False: true}
+	fast := sema.Action{Do: sema.Leave, If: translated(fmt.Sprintf("@has(%q) && %s <= @map(%q)", limitMap, took, limitMap)), From: act.ValueFrom, False: true}
 	args, err := lang.ParseCollect("@entry($args)")
 	if err != nil {
 		panic("BUG: " + err.Error())
@@ -46,7 +48,7 @@ func topOf(tps []*tracepoint.Tracepoint, act sema.Action) error {
 			tp.Collect = args
 		}
 		tp.Actions, tp.Maps, tp.NoRecord = []sema.Action{keep, act, unpaired, fast}, []*sema.Map{limit}, false
-		tp.Collect = append([]lang.Collect{{X: translated("(unsigned long)@local(0)"), Text: "$elapsed", Span: act.ValueFrom.Span, From: act.ValueFrom}}, tp.Collect...)
+		tp.Collect = append([]lang.Collect{{X: translated(took), Text: "$elapsed", Span: act.ValueFrom.Span, From: act.ValueFrom}}, tp.Collect...)
 	}
 	return nil
 }
