@@ -64,3 +64,14 @@ func TestLineWithoutCode(t *testing.T) {
 		t.Errorf("report: %s%s", j.stdout, j.stderr)
 	}
 }
+
+// TestLineOfHeading: the line where a function begins means that function, also if its body begins with a call that is inlined.
+func TestLineOfHeading(t *testing.T) {
+	prog := compile(t, "gcc", "inlinedfirst.c", "-g", "-O0")
+	for _, place := range []string{"inlinedfirst.c:7", "inlinedfirst.c:8", "outer"} {
+		r := jalon(t, "trace", place, "-c", "$args", "-f", "json", "--", prog)
+		if !strings.Contains(r.stdout, `"function":"outer","values":{"$args":{"n":3}}`) {
+			t.Errorf("%s: %s%s", place, r.stdout, r.stderr)
+		}
+	}
+}

@@ -46,7 +46,9 @@ type Site struct {
 	IFunc bool
 
 	place string // line places: the full path of the file that was meant
-	meant uint64 // function places: offset of the entry of the function or inlined copy
+	// meant is the offset of the entry of the function or inlined copy that a function place means, or a line place at the
+	// beginning of a function.
+	meant uint64
 }
 
 // Moved returns the line of a site whose requested line has no code; 0 if it has.
@@ -235,6 +237,9 @@ func (s *siteSet) add(l line.Place, site Site) {
 	s.seen[l.PC] = true
 	site.Addr = l.PC
 	s.m.describe(&site)
+	if site.ActualLine > 0 && site.meant != 0 && site.File == site.place { // the body may begin with a call that is inlined
+		site.ActualLine = site.Line
+	}
 	s.sites = append(s.sites, site)
 }
 

@@ -32,10 +32,16 @@ func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 	set := siteSet{m: ps}
 	for _, p := range pcs {
 		s := line.Place{File: p.file, Line: number, PC: p.pc}
+		meant := uint64(0)
 		if !p.file.IsAssembler() {
 			s = ps.skipPrologue(s)
 		}
-		set.add(s, Site{ActualLine: s.Line, Asked: asked, place: p.file.Full})
+		if u := ps.unitFor(p.pc); u != nil && s.PC != p.pc { // the line where a function begins
+			if f := u.functions().at(p.pc); f != nil {
+				meant = f.d.off
+			}
+		}
+		set.add(s, Site{ActualLine: s.Line, Asked: asked, place: p.file.Full, meant: meant})
 	}
 	if len(set.sites) == 0 {
 		return nil, noLine(file, number, tables)
