@@ -19,7 +19,7 @@ func TestLatencyBesideOther(t *testing.T) {
 	pid := strconv.Itoa(target.Pid())
 	other := start(t, jalonBin, "trace", "-f", "none", "--engine", "kernel", "work if i < 0", "-p", pid).AwaitErr("jalon: armed")
 	r := jalon(t, "trace", "work", "--latency", "-p", pid)
-	if r.status != 2 || !strings.Contains(r.stderr, "another tracer has a uprobe there") || !strings.Contains(r.stderr, "jalon check -p "+pid) || strings.Contains(r.stderr, "name one process") {
+	if r.status != 2 || !strings.Contains(r.stderr, "another tracer's breakpoint") || !strings.Contains(r.stderr, "end the other tracer") || strings.Contains(r.stderr, "name one process") {
 		t.Errorf("status %d: %s", r.status, r.stderr)
 	}
 	other.Signal(syscall.SIGTERM)

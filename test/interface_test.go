@@ -132,7 +132,7 @@ func TestConfiguration(t *testing.T) {
 		"output = /etc/passwd\n": `:1: "output" cannot be set here`,
 		"\nwhat\n":               `:2: "what" is not FLAG = VALUE`,
 		"[nothing]\nns = 1\n":    "[nothing], which is no command",
-		"time = never\n":         "--time must be one of",
+		"time = never\n":         "--time never: it is wall, start, mono",
 	} {
 		if r := traced(text, 0o600); r.status != 2 || !strings.Contains(r.stderr, want) {
 			t.Errorf("%q: status %d, without %q\n%s", text, r.status, want, r.stderr)

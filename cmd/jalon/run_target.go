@@ -71,7 +71,7 @@ func parsePid(s string) (int, error) {
 	n, err := strconv.ParseUint(s, 10, 32)
 	switch {
 	case err != nil && !errors.Is(err, strconv.ErrRange):
-		if text := pidOf(s); !asBpftrace {
+		if text := pidOf(s); !asBpftrace && !strings.ContainsAny(s[:min(len(s), 1)], "-0123456789") { // it may be a name
 			return 0, usageError(text)
 		}
 		return 0, usageError(fmt.Sprintf("-p: %q is not the number of a process", s))
