@@ -93,9 +93,11 @@ func (c *traceCmd) hintsAfter(res *jalon.Result) {
 			names = append(names, place)
 		}
 	}
-	if text := hintChildren(c.Pid); text != "" && all == 0 && !c.All {
-		c.warn(text)
-		return
+	if all == 0 && !c.All {
+		if text := hintChildren(c.Pid); text != "" {
+			c.warn(text)
+			return
+		}
 	}
 	if len(names) == 0 {
 		return

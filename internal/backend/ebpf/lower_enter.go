@@ -40,6 +40,14 @@ func (l *look) takeRoom(full label) {
 	l.emit(asm.LoadMem(asm.R5, asm.R10, l.area(areaWord), asm.DWord))
 }
 
+// stepBack goes to the slot before that of r0 and r4: r5 points to it, r0 is its tag.
+func (l *look) stepBack(stride int32) {
+	l.emit(asm.Add.Imm(asm.R0, -stride))
+	l.emit(asm.Add.Imm(asm.R4, -stride))
+	l.mov(asm.R5, asm.R0)
+	l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
+}
+
 // takeGone takes a slot of the window that jalon has given back. r0 and r4 are behind the window.
 func (l *look) takeGone(full label) {
 	if l.tab.Sets == 0 {
@@ -50,10 +58,7 @@ func (l *look) takeGone(full label) {
 	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
 	for range maps.Window {
 		next := l.newLabel()
-		l.emit(asm.Add.Imm(asm.R0, -stride))
-		l.emit(asm.Add.Imm(asm.R4, -stride))
-		l.mov(asm.R5, asm.R0)
-		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
+		l.stepBack(stride)
 		l.jumpIfImm(asm.JNE, 8, asm.R0, maps.Gone, next)
 		l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
 		l.jumpIfImm(asm.JEq, 8, asm.R0, maps.Gone, l.claimed)
@@ -106,10 +111,7 @@ func (l *look) reuse() {
 	l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
 	for range maps.Window {
 		next := l.newLabel()
-		l.emit(asm.Add.Imm(asm.R0, -stride))
-		l.emit(asm.Add.Imm(asm.R4, -stride))
-		l.mov(asm.R5, asm.R0)
-		l.emit(asm.LoadMem(asm.R0, asm.R5, maps.Tag, asm.DWord))
+		l.stepBack(stride)
 		l.emit(asm.Xor.Imm(asm.R0, maps.Hidden))
 		l.jumpIfImm(asm.JSet, 8, asm.R0, maps.StateMask, next)
 		if l.tab.Pin > 0 { // while the tag is the same, the key is

@@ -24,10 +24,10 @@ func (d die) otherwise(t *ctype.Type) string {
 	if n, _ := d.num(atEndianity); n == bigEndian {
 		return reversed
 	}
-	if n, ok := d.num(atBitSize); ok && int64(n) != t.Size*8 && t.Kind != ctype.Bool {
+	switch n, said := d.num(atBitSize); {
+	case said && int64(n) != t.Size*8 && t.Kind != ctype.Bool:
 		return fmt.Sprintf(" of %d bits", n)
-	}
-	if _, said := d.num(atBitSize); !said && (t.Name == "_BitInt" || t.Name == "unsigned _BitInt") {
+	case !said && (t.Name == "_BitInt" || t.Name == "unsigned _BitInt"):
 		return " of an unknown number of bits"
 	}
 	return ""
