@@ -21,6 +21,7 @@ const module = "github.com/jalon-trace/jalon/"
 var packages = []struct{ path, imports string }{
 	// The base of everything: errors, files, the processor.
 	{"fail", ""},
+	{"lazyregexp", ""},
 	{"openfile", ""},
 	{"bounded", ""},
 	{"arch", ""},
@@ -146,8 +147,8 @@ var packages = []struct{ path, imports string }{
 }
 
 // everywhere may be imported by all packages to the right: the error type of the environment, safe opening
-// of other users' files, and the features of the processor.
-var everywhere = []string{"fail", "openfile", "arch", "arch/host"}
+// of other users' files, regular expressions, and the features of the processor.
+var everywhere = []string{"fail", "lazyregexp", "openfile", "arch", "arch/host"}
 
 // engineNames are the engines that a session constructs, and the file that does so.
 var (

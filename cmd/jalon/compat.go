@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 	"github.com/jalon-trace/jalon/internal/script/interp"
 )
 
@@ -28,12 +28,12 @@ const bpftraceName = "stdin"
 
 // rewording is a message, and bpftrace's words for it.
 type rewording struct {
-	ours   *regexp.Regexp
+	ours   *lazyregexp.Regexp
 	theirs string
 }
 
 func reword(ours, theirs string) rewording {
-	return rewording{regexp.MustCompile(`^(?s:` + ours + `)$`), theirs}
+	return rewording{lazyregexp.New(`^(?s:` + ours + `)$`), theirs}
 }
 
 // rewordings are the messages that programs may look for.
@@ -83,7 +83,7 @@ func bpftraceWords(msg string) string {
 }
 
 // missing are the messages of places that are not there.
-var missing = regexp.MustCompile(`^no (function|tracepoint|module|static marker) "`)
+var missing = lazyregexp.New(`^no (function|tracepoint|module|static marker) "`)
 
 // render writes a diagnostic of a script: in jalon's form, or in bpftrace's.
 func render(d *lang.Diagnostic, label, note string) string {
@@ -162,8 +162,8 @@ var bpftraceUnsafe bool
 
 // notAttached are messages of places that are there and cannot be probed; notCode, of instructions that are none.
 var (
-	notAttached = regexp.MustCompile(`: not installed: attach to \S+: (.*)$`)
-	notCode     = regexp.MustCompile(`^address (0x[0-9a-f]+) is not code(?:; (\S+) has (\d+) bytes)?$`)
+	notAttached = lazyregexp.New(`: not installed: attach to \S+: (.*)$`)
+	notCode     = lazyregexp.New(`^address (0x[0-9a-f]+) is not code(?:; (\S+) has (\d+) bytes)?$`)
 )
 
 // bpftraceUnattached is the message for a place that is not where a probe can be; "" for other diagnostics.
@@ -224,4 +224,4 @@ func warning(text string) string {
 }
 
 // placeWarning is a warning that was a diagnostic of a place.
-var placeWarning = regexp.MustCompile(`^(?:warning: )?error: (.*)\n *--> place:1:1\n *\|\n *1 \| (.*)\n`)
+var placeWarning = lazyregexp.New(`^(?:warning: )?error: (.*)\n *--> place:1:1\n *\|\n *1 \| (.*)\n`)

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 	"github.com/jalon-trace/jalon/internal/openfile"
 )
 
@@ -90,13 +90,13 @@ func guessPlaces(command string, places, program []string, pid int) string {
 	return ""
 }
 
-var betweenNames = regexp.MustCompile(`[^\w]+`)
+var betweenNames = lazyregexp.New(`[^\w]+`)
 
 // comparison is a condition without a place.
-var comparison = regexp.MustCompile(`^[$\w.()\[\]*]+ *(?:[<>]=?|==?|!=) *[\w"'.$-]+$`)
+var comparison = lazyregexp.New(`^[$\w.()\[\]*]+ *(?:[<>]=?|==?|!=) *[\w"'.$-]+$`)
 
 // severalNames are functions in one argument.
-var severalNames = regexp.MustCompile(`^[A-Za-z_]\w*(?:(?:[,|+&]| *[,;] *)[A-Za-z_]\w*)+$`)
+var severalNames = lazyregexp.New(`^[A-Za-z_]\w*(?:(?:[,|+&]| *[,;] *)[A-Za-z_]\w*)+$`)
 
 func placesBefore(list []string) string {
 	if len(list) == 0 {
@@ -122,7 +122,7 @@ func kernelEvent(text string) string {
 	return ""
 }
 
-var eventName = regexp.MustCompile(`^[a-z_][a-z0-9_]*$`)
+var eventName = lazyregexp.New(`^[a-z_][a-z0-9_]*$`)
 
 type fileKind uint8
 
@@ -161,4 +161,4 @@ func quoted(s string) string {
 	return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'"
 }
 
-var plainArgument = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+$`)
+var plainArgument = lazyregexp.New(`^[A-Za-z0-9_./:@%+=,-]+$`)

@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strings"
 	"syscall"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // Arguments that are missing, or in another order than jalon's.
@@ -25,7 +26,7 @@ var wholeCommands = map[string]string{
 	"snapshot":   "jalon snapshot, or jalon snapshot DIR of a running jalon record --flight SIZE",
 }
 
-var incomplete = regexp.MustCompile(`^(?:expected "|missing flags: |unexpected argument |unknown flag )`)
+var incomplete = lazyregexp.New(`^(?:expected "|missing flags: |unexpected argument |unknown flag )`)
 
 // otherArguments explains a command line that kong does not take; "" if it cannot.
 func otherArguments(args []string, err error) string {

@@ -2,10 +2,11 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // Flags of other tools, by what they mean there, and values that a flag does not take.
@@ -133,11 +134,11 @@ var recordMeanings = []meaning{
 }
 
 var (
-	unknownFlag = regexp.MustCompile(`unknown flag (-[\w?-]+)`)
-	noUnit      = regexp.MustCompile(`--?([\w-]+): expected duration but got "(-?[\d.]+)`)
-	noValue     = regexp.MustCompile(`--([\w-]+): (?:missing value|expected \w+ value but got "(?:EOL"|.*flag\)))`)
-	noNumber    = regexp.MustCompile(`--([\w-]+): expected a valid \d+ bit u?int but got "(.*)"`)
-	oneOf       = regexp.MustCompile(`--([\w-]+) must be one of (\S+) but got "(.*)"`)
+	unknownFlag = lazyregexp.New(`unknown flag (-[\w?-]+)`)
+	noUnit      = lazyregexp.New(`--?([\w-]+): expected duration but got "(-?[\d.]+)`)
+	noValue     = lazyregexp.New(`--([\w-]+): (?:missing value|expected \w+ value but got "(?:EOL"|.*flag\)))`)
+	noNumber    = lazyregexp.New(`--([\w-]+): expected a valid \d+ bit u?int but got "(.*)"`)
+	oneOf       = lazyregexp.New(`--([\w-]+) must be one of (\S+) but got "(.*)"`)
 )
 
 // otherFlag explains a flag that kong does not know, or a value that it does not take, or returns "".
@@ -175,7 +176,7 @@ func otherFlag(args []string, err error) string {
 	return ""
 }
 
-var timeLike = regexp.MustCompile(`^\d+(\.\d+)?(ms|us|s|m|h)?$`)
+var timeLike = lazyregexp.New(`^\d+(\.\d+)?(ms|us|s|m|h)?$`)
 
 // withUnit is a time as -d takes it.
 func withUnit(text string) string {

@@ -2,9 +2,10 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // Habits of users of strace, perf, bpftrace and GDB: commands, flags and places as they are written there.
@@ -47,56 +48,56 @@ func otherCommand(args []string) string {
 
 // otherForm is a form in which other tools write places and conditions; its text may be "".
 type otherForm struct {
-	form *regexp.Regexp
+	form *lazyregexp.Regexp
 	text func(m []string) string
 }
 
 // otherPlaces are places and conditions as other tools write them.
 var otherPlaces = []otherForm{
-	{regexp.MustCompile(`^(\d{2,})$`), func(m []string) string {
+	{lazyregexp.New(`^(\d{2,})$`), func(m []string) string {
 		return fmt.Sprintf("%s is no place; for a process: -p %[1]s, for a source line FILE.c:%[1]s", m[1])
 	}},
-	{regexp.MustCompile(`^(?:break|b|br|tbreak|trace|ftrace|tp|probe|at|on) +(\S.*)$`), func(m []string) string {
+	{lazyregexp.New(`^(?:break|b|br|tbreak|trace|ftrace|tp|probe|at|on) +(\S.*)$`), func(m []string) string {
 		if condition.MatchString(m[1]) { // the word is the name of a function
 			return ""
 		}
 		return "a place needs no command before it: " + quoted(m[1])
 	}},
-	{regexp.MustCompile(`^(?:line +)?(\d+)$|^:(\d+)$`), func(m []string) string {
+	{lazyregexp.New(`^(?:line +)?(\d+)$|^:(\d+)$`), func(m []string) string {
 		return fmt.Sprintf("a source line is written FILE.c:%s", m[1]+m[2])
 	}},
-	{regexp.MustCompile(`^([\w./+-]+\.\w+)(?:,| +line +| +)(\d+)$`), func(m []string) string { return isWritten("a source line", m[1]+":"+m[2]) }},
-	{regexp.MustCompile(`^([\w/+-]+\.(?:c|cc|cpp|cxx|h|hh|hpp|rs|go|f90|S))$`), func(m []string) string {
+	{lazyregexp.New(`^([\w./+-]+\.\w+)(?:,| +line +| +)(\d+)$`), func(m []string) string { return isWritten("a source line", m[1]+":"+m[2]) }},
+	{lazyregexp.New(`^([\w/+-]+\.(?:c|cc|cpp|cxx|h|hh|hpp|rs|go|f90|S))$`), func(m []string) string {
 		return fmt.Sprintf("a place in a source file is %s:LINE or %[1]s:FUNCTION; jalon list PROGRAM@%[1]s lists its lines", m[1])
 	}},
-	{regexp.MustCompile(`^([A-Za-z_]\w*)@(?:arg|fparg|retval)[\w/,%]*$`), func(m []string) string {
+	{lazyregexp.New(`^([A-Za-z_]\w*)@(?:arg|fparg|retval)[\w/,%]*$`), func(m []string) string {
 		return fmt.Sprintf("the arguments are shown by -c '$args': %s -c '$args'", m[1])
 	}},
-	{regexp.MustCompile(`^([A-Za-z_]\w*)@((?:lib|ld)[\w.+-]*\.so[\w.]*)$`), func(m []string) string { return isWritten("a function of a library", "uprobe:"+m[2]+":"+m[1]) }},
-	{regexp.MustCompile(`^((?:lib|ld-)[\w.+-]*\.so[\w.]*|libc|libm|libpthread):(\w*\*[\w*]*)$`), func(m []string) string {
+	{lazyregexp.New(`^([A-Za-z_]\w*)@((?:lib|ld)[\w.+-]*\.so[\w.]*)$`), func(m []string) string { return isWritten("a function of a library", "uprobe:"+m[2]+":"+m[1]) }},
+	{lazyregexp.New(`^((?:lib|ld-)[\w.+-]*\.so[\w.]*|libc|libm|libpthread):(\w*\*[\w*]*)$`), func(m []string) string {
 		return isWritten("each function of a library", "uprobe:"+m[1]+":"+m[2])
 	}},
-	{regexp.MustCompile(`^(?:sys_|__x64_sys_|SyS_|do_sys_)([a-z_0-9]+)$`), func(m []string) string {
+	{lazyregexp.New(`^(?:sys_|__x64_sys_|SyS_|do_sys_)([a-z_0-9]+)$`), func(m []string) string {
 		if len(events("syscalls", "sys_enter_"+m[1])) == 0 {
 			return ""
 		}
 		return isWritten("a system call", "syscall:"+m[1])
 	}},
-	{regexp.MustCompile(`^syscalls(?::\*)?$`), func([]string) string { return "all system calls are written 'syscall:*', one syscall:NAME" }},
-	{regexp.MustCompile(`^(?:(?:int|void|char|long|short|unsigned|signed|static|inline|struct|const|double|float|bool|size_t|ssize_t|extern|\w+_t)[ *]+)+([A-Za-z_]\w*) *\([^)]*\)$`), func(m []string) string { return isWritten("a function", m[1]) }},
-	{regexp.MustCompile(`^([^{]*[^:\s{])\s*\{(.*)\}$`), func(m []string) string {
+	{lazyregexp.New(`^syscalls(?::\*)?$`), func([]string) string { return "all system calls are written 'syscall:*', one syscall:NAME" }},
+	{lazyregexp.New(`^(?:(?:int|void|char|long|short|unsigned|signed|static|inline|struct|const|double|float|bool|size_t|ssize_t|extern|\w+_t)[ *]+)+([A-Za-z_]\w*) *\([^)]*\)$`), func(m []string) string { return isWritten("a function", m[1]) }},
+	{lazyregexp.New(`^([^{]*[^:\s{])\s*\{(.*)\}$`), func(m []string) string {
 		return fmt.Sprintf("statements are executed by --do: jalon trace %s --do %s; a script by jalon run -e", quoted(m[1]), quoted(strings.TrimSpace(m[2])))
 	}},
-	{regexp.MustCompile(`^(\S+) +/(.+)/$`), func(m []string) string { return "a condition is written " + quoted(m[1]+" if "+m[2]) }},
-	{regexp.MustCompile(`^(\S+) +(?:when|where|unless|with|cond|condition|&&|and|thread \d+ if) +(.+)$`), func(m []string) string {
+	{lazyregexp.New(`^(\S+) +/(.+)/$`), func(m []string) string { return "a condition is written " + quoted(m[1]+" if "+m[2]) }},
+	{lazyregexp.New(`^(\S+) +(?:when|where|unless|with|cond|condition|&&|and|thread \d+ if) +(.+)$`), func(m []string) string {
 		return "a condition is written " + quoted(m[1]+" if "+m[2])
 	}},
-	{regexp.MustCompile("^([\\w./+-]+)`([\\w*]+)$"), func(m []string) string { return "a function of a library is " + quoted("uprobe:"+m[1]+":"+m[2]) }},
-	{regexp.MustCompile(`^([\w./+-]+)!([\w*]+)$`), func(m []string) string { return "a function of a library is " + quoted("uprobe:"+m[1]+":"+m[2]) }},
+	{lazyregexp.New("^([\\w./+-]+)`([\\w*]+)$"), func(m []string) string { return "a function of a library is " + quoted("uprobe:"+m[1]+":"+m[2]) }},
+	{lazyregexp.New(`^([\w./+-]+)!([\w*]+)$`), func(m []string) string { return "a function of a library is " + quoted("uprobe:"+m[1]+":"+m[2]) }},
 }
 
 // condition is what follows a place.
-var condition = regexp.MustCompile(`^if\b`)
+var condition = lazyregexp.New(`^if\b`)
 
 func otherPlace(text string) string {
 	for _, p := range otherPlaces {

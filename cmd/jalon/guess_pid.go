@@ -4,12 +4,12 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"sort"
 	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // guessPid explains -p with the name of a program, or several processes. args begin with the command.
@@ -37,8 +37,8 @@ func guessPid(args []string) string {
 }
 
 var (
-	listOfPids = regexp.MustCompile(`^\d+([, ]+\d+)+$`)
-	separators = regexp.MustCompile(`[, ]+`)
+	listOfPids = lazyregexp.New(`^\d+([, ]+\d+)+$`)
+	separators = lazyregexp.New(`[, ]+`)
 )
 
 // guessPids explains -p that is given more than once to a command; the parser would take the last one.

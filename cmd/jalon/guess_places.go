@@ -2,8 +2,9 @@ package main
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // Places as DTrace, SystemTap, perf probe and BCC's tools write them.
@@ -34,19 +35,19 @@ func isWritten(what, place string) string { return what + " is written " + quote
 // toolPlaces have at most one blank, which no place and no condition of jalon's has at that point.
 var toolPlaces = []otherForm{
 	// DTrace: provider:module:function:name
-	{regexp.MustCompile(`^pid(?:\$target|\$1|\d+):([^:]*):([^:]*):(entry|return|)$`), func(m []string) string {
+	{lazyregexp.New(`^pid(?:\$target|\$1|\d+):([^:]*):([^:]*):(entry|return|)$`), func(m []string) string {
 		return isWritten("a function", returned(libraryOf(m[1], m[2]), m[3]))
 	}},
-	{regexp.MustCompile(`^syscall:[^:]*:([^:]+):(entry|return)$`), func(m []string) string {
+	{lazyregexp.New(`^syscall:[^:]*:([^:]+):(entry|return)$`), func(m []string) string {
 		if m[2] == "return" {
 			return isWritten("a system call's end", "syscall:"+m[1]+":exit")
 		}
 		return isWritten("a system call", "syscall:"+m[1])
 	}},
-	{regexp.MustCompile(`^fbt:([^:]*):([^:]+):(entry|return)$`), func(m []string) string {
+	{lazyregexp.New(`^fbt:([^:]*):([^:]+):(entry|return)$`), func(m []string) string {
 		return isWritten("a function of the kernel", map[string]string{"entry": "kprobe:", "return": "kretprobe:"}[m[3]]+m[2])
 	}},
-	{regexp.MustCompile(`^(?:profile:::)?(?:profile|tick)-(\d+)(hz|s|ms|us|sec|)$`), func(m []string) string {
+	{lazyregexp.New(`^(?:profile:::)?(?:profile|tick)-(\d+)(hz|s|ms|us|sec|)$`), func(m []string) string {
 		unit := map[string]string{"sec": "s", "": "hz"}[m[2]]
 		if unit == "" {
 			unit = m[2]
@@ -54,54 +55,54 @@ var toolPlaces = []otherForm{
 		return isWritten("a timer on every CPU", "profile:"+unit+":"+m[1]) + ", on one CPU " + quoted("interval:"+unit+":"+m[1])
 	}},
 	// SystemTap
-	{regexp.MustCompile(`^process(?:\("([^"]*)"\))?\.function\("([^"]+)"\)((?:\.\w+)?)$`), func(m []string) string {
+	{lazyregexp.New(`^process(?:\("([^"]*)"\))?\.function\("([^"]+)"\)((?:\.\w+)?)$`), func(m []string) string {
 		return isWritten("a function", returned(libraryOf(m[1], m[2]), m[3]))
 	}},
-	{regexp.MustCompile(`^(?:kernel|module\("[^"]*"\))\.function\("([^"@]+)[^"]*"\)((?:\.\w+)?)$`), func(m []string) string {
+	{lazyregexp.New(`^(?:kernel|module\("[^"]*"\))\.function\("([^"@]+)[^"]*"\)((?:\.\w+)?)$`), func(m []string) string {
 		if strings.HasSuffix(m[2], "return") {
 			return isWritten("a return in the kernel", "kretprobe:"+m[1])
 		}
 		return isWritten("a function of the kernel", "kprobe:"+m[1])
 	}},
-	{regexp.MustCompile(`^kernel\.trace\("(?:(\w+):)?(\w+)"\)$`), func(m []string) string {
+	{lazyregexp.New(`^kernel\.trace\("(?:(\w+):)?(\w+)"\)$`), func(m []string) string {
 		if m[1] == "" {
 			m[1] = "*"
 		}
 		return isWritten("an event of the kernel", "tracepoint:"+m[1]+":"+m[2])
 	}},
-	{regexp.MustCompile(`^(?:nd_)?syscall\.([\w*]+)(\.return)?$`), func(m []string) string {
+	{lazyregexp.New(`^(?:nd_)?syscall\.([\w*]+)(\.return)?$`), func(m []string) string {
 		if m[2] != "" {
 			return isWritten("a system call's end", "syscall:"+m[1]+":exit")
 		}
 		return isWritten("a system call", "syscall:"+m[1])
 	}},
-	{regexp.MustCompile(`^timer\.(s|ms|us|hz)\((\d+)\)$`), func(m []string) string {
+	{lazyregexp.New(`^timer\.(s|ms|us|hz)\((\d+)\)$`), func(m []string) string {
 		return isWritten("a timer", "interval:"+m[1]+":"+m[2])
 	}},
 	// perf probe, ftrace, BCC
-	{regexp.MustCompile(`^(?:%return +(\S+)|([^ $]+)(?:\$return|\.return| +%?return))$`), func(m []string) string {
+	{lazyregexp.New(`^(?:%return +(\S+)|([^ $]+)(?:\$return|\.return| +%?return))$`), func(m []string) string {
 		return isWritten("the returns of a function", m[1]+m[2]+"%return")
 	}},
-	{regexp.MustCompile(`^(r|retprobe|returns?):(?:([^:]+):)?([\w*]+)$`), func(m []string) string {
+	{lazyregexp.New(`^(r|retprobe|returns?):(?:([^:]+):)?([\w*]+)$`), func(m []string) string {
 		if m[2] != "" {
 			return isWritten("the returns of a function", "uretprobe:"+m[2]+":"+m[3])
 		}
 		return isWritten("the returns of a function", m[3]+"%return") + ", in the kernel " + quoted("kretprobe:"+m[3])
 	}},
-	{regexp.MustCompile(`^p:(?:([^:]+):)?([A-Za-z_]\w*)$`), func(m []string) string {
+	{lazyregexp.New(`^p:(?:([^:]+):)?([A-Za-z_]\w*)$`), func(m []string) string {
 		if m[1] == "hz" || m[1] == "s" || m[1] == "ms" || m[1] == "us" {
 			return ""
 		}
 		return isWritten("a function", libraryOf(m[1], m[2])) + ", in the kernel " + quoted("kprobe:"+m[2])
 	}},
-	{regexp.MustCompile(`^(\S+) +(?:\((.+)\) +)?"[^"]*" *, *(.+)$`), func(m []string) string {
+	{lazyregexp.New(`^(\S+) +(?:\((.+)\) +)?"[^"]*" *, *(.+)$`), func(m []string) string {
 		place := m[1]
 		if m[2] != "" {
 			place += " if " + m[2]
 		}
 		return fmt.Sprintf("what to show is a list: %s -c %s", quoted(place), quoted(m[3]))
 	}},
-	{regexp.MustCompile(`^([A-Za-z_]\w*) +((?:\$?[A-Za-z_][\w>.-]*)(?:[ ,]+\$?[A-Za-z_][\w>.-]*)*)$`), func(m []string) string {
+	{lazyregexp.New(`^([A-Za-z_]\w*) +((?:\$?[A-Za-z_][\w>.-]*)(?:[ ,]+\$?[A-Za-z_][\w>.-]*)*)$`), func(m []string) string {
 		if word, _, _ := strings.Cut(m[2], " "); word == "if" || word == "thread" {
 			return ""
 		}

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 	"github.com/jalon-trace/jalon/internal/openfile"
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
@@ -74,9 +74,9 @@ func hintReturnAddress(tps []jalon.Tracepoint) string {
 }
 
 var (
-	returnPlace  = regexp.MustCompile(`%return|retprobe:|fexit:`)
-	returnWord   = regexp.MustCompile(`\$ret\b`)
-	functionName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	returnPlace  = lazyregexp.New(`%return|retprobe:|fexit:`)
+	returnWord   = lazyregexp.New(`\$ret\b`)
+	functionName = lazyregexp.New(`^[A-Za-z_][A-Za-z0-9_]*$`)
 )
 
 // hintsAfter are for functions that were never reached.

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"regexp"
 	"runtime"
 	"runtime/debug"
 	"slices"
@@ -19,6 +18,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/export"
 	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 	"github.com/jalon-trace/jalon/internal/lttng"
 	"github.com/jalon-trace/jalon/internal/probe"
 	"github.com/jalon-trace/jalon/internal/sema"
@@ -147,7 +147,7 @@ func trace(stack []byte) []byte {
 	return inGoroutine.ReplaceAll(stack, nil)
 }
 
-var inGoroutine = regexp.MustCompile(`(?m) in goroutine \d+$`)
+var inGoroutine = lazyregexp.New(`(?m) in goroutine \d+$`)
 
 func run(args []string) int {
 	if len(args) > 0 && args[0] == "gdbserver" {

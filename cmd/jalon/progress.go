@@ -3,7 +3,6 @@ package main
 import (
 	"fmt"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"runtime/metrics"
 	"sync"
@@ -95,7 +94,7 @@ func boundMemory() {
 	if paced.Load() {
 		debug.SetGCPercent(thrifty)
 	}
-	var now runtime.MemStats
-	runtime.ReadMemStats(&now)
-	debug.SetMemoryLimit(max(limit, int64(now.HeapAlloc)+waiting))
+	now := []metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
+	metrics.Read(now)
+	debug.SetMemoryLimit(max(limit, int64(now[0].Value.Uint64())+waiting))
 }

@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // scripted are the places that scripts write as jalon does.
-var scripted = regexp.MustCompile(`^(tracepoint|t|rawtracepoint|rt|kprobe|k|kretprobe|kr|fentry|f|fexit|fr|profile|p|interval|i|software|s|hardware|h|usdt|U|uprobe|u|uretprobe|ur):[^:]`)
+var scripted = lazyregexp.New(`^(tracepoint|t|rawtracepoint|rt|kprobe|k|kretprobe|kr|fentry|f|fexit|fr|profile|p|interval|i|software|s|hardware|h|usdt|U|uprobe|u|uretprobe|ur):[^:]`)
 
 var (
-	lineOf    = regexp.MustCompile(`^(.+):(\d+)$`)
-	addressOf = regexp.MustCompile(`^\*(0x[0-9a-fA-F]+)$`)
+	lineOf    = lazyregexp.New(`^(.+):(\d+)$`)
+	addressOf = lazyregexp.New(`^\*(0x[0-9a-fA-F]+)$`)
 )
 
 // do runs the statements of --do at the places, as a script.

@@ -1,8 +1,9 @@
 package bpf
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // The verifier's log is a trace of the instructions that it examined:
@@ -15,9 +16,9 @@ import (
 // An instruction may be followed by the state after it ("; R1_w=..."). The reason is after the last
 // instruction, in one or more lines.
 var (
-	logInsn    = regexp.MustCompile(`^(\d+): \([0-9a-f]{2}\) (.*)$`)
-	logState   = regexp.MustCompile(`^(\d+: |from \d+ to \d+: )?(frame\d+: )?R\d+(_\w+)?=`)
-	logTrailer = regexp.MustCompile(`^(processed \d+ insns|verification time|stack depth|max_states|mark_precise|peak_states)`)
+	logInsn    = lazyregexp.New(`^(\d+): \([0-9a-f]{2}\) (.*)$`)
+	logState   = lazyregexp.New(`^(\d+: |from \d+ to \d+: )?(frame\d+: )?R\d+(_\w+)?=`)
+	logTrailer = lazyregexp.New(`^(processed \d+ insns|verification time|stack depth|max_states|mark_precise|peak_states)`)
 )
 
 // refusal returns the verifier's reason in one line: "instruction 5 (r1 = *(u64 *)(r1 +800)): invalid

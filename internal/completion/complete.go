@@ -1,11 +1,12 @@
 package completion
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/alecthomas/kong"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // Candidate is what a word can become.
@@ -193,7 +194,7 @@ func (c *command) place(text string) []Candidate {
 }
 
 // lastName matches the name at the end of an expression, with what comes before a member: args->NAME, p->q.NAME, $WORD.
-var lastName = regexp.MustCompile(`(?:[A-Za-z_$@][A-Za-z0-9_]*(?:->|\.))*[A-Za-z_$@]?[A-Za-z0-9_]*$`)
+var lastName = lazyregexp.New(`(?:[A-Za-z_$@][A-Za-z0-9_]*(?:->|\.))*[A-Za-z_$@]?[A-Za-z0-9_]*$`)
 
 // expression completes the name at the end of an expression.
 func (c *command) expression(text, prefix string) []Candidate {

@@ -1,8 +1,9 @@
 package lttng
 
 import (
-	"regexp"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // renamed are the events of the kernel that LTTng calls otherwise: in these systems one name begins with old, the other with new. Names that
@@ -42,18 +43,18 @@ func EventName(system, event string) string {
 
 // Computed is LTTng's name for an expression of a set that is more than a field or member; "" for any other.
 func Computed(system, event, expr string) string {
-	if name := fieldNames[system+":"+event][expr]; strings.ContainsAny(expr, " ?") {
+	if name := fieldNames()[system+":"+event][expr]; strings.ContainsAny(expr, " ?") {
 		return name
 	}
 	return ""
 }
 
 // member matches an expression that is a field of the kernel's record, also as text.
-var member = regexp.MustCompile(`^(?:str\()?\(?args(?:->|\.)([A-Za-z_][A-Za-z0-9_]*)\)?(/s)?$`)
+var member = lazyregexp.New(`^(?:str\()?\(?args(?:->|\.)([A-Za-z_][A-Za-z0-9_]*)\)?(/s)?$`)
 
 // FieldName is LTTng's name for what an expression has at a static tracepoint; the expression if there is none.
 func FieldName(system, event, expr string) string {
-	if name, ok := fieldNames[system+":"+event][expr]; ok {
+	if name, ok := fieldNames()[system+":"+event][expr]; ok {
 		return name
 	}
 	if m := member.FindStringSubmatch(expr); m != nil {

@@ -3,6 +3,7 @@ package lttng
 import (
 	"slices"
 	"strings"
+	"sync"
 )
 
 // Set is a set of places that are recorded together.
@@ -196,7 +197,7 @@ func spaced(expr string) string {
 }
 
 // fieldNames are the names of expressions that are not just fields of the record, by place.
-var fieldNames = func() map[string]map[string]string {
+var fieldNames = sync.OnceValue(func() map[string]map[string]string {
 	all := map[string]map[string]string{}
 	for i := range sets {
 		for _, p := range sets[i].Places {
@@ -211,4 +212,4 @@ var fieldNames = func() map[string]map[string]string {
 		}
 	}
 	return all
-}()
+})

@@ -10,10 +10,11 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"regexp"
 	"strconv"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // ErrNotRegular is the cause of an error of Regular for FIFOs, devices, directories.
@@ -115,7 +116,7 @@ func handle(path string) (int, error) {
 
 // processTask matches a path through a thread: the directory of threads, and the rest after the thread's
 // number.
-var processTask = regexp.MustCompile(`^(/proc/[0-9]+/task)/[0-9]+/((?:exe|root|cwd|map_files)(?:/.*)?)$`)
+var processTask = lazyregexp.New(`^(/proc/[0-9]+/task)/[0-9]+/((?:exe|root|cwd|map_files)(?:/.*)?)$`)
 
 // threadAttempts limits how often the threads are listed, because they start and end.
 const threadAttempts = 10
@@ -136,7 +137,7 @@ func resolve(path string) (int, error) {
 }
 
 // processRoot matches the root directory of a process or thread, and a path below it.
-var processRoot = regexp.MustCompile(`^(/proc/[0-9]+(?:/task/[0-9]+)?/root)/+(.+)$`)
+var processRoot = lazyregexp.New(`^(/proc/[0-9]+(?:/task/[0-9]+)?/root)/+(.+)$`)
 
 // splitRoot splits "/proc/PID/root/REST" into the root directory and REST.
 func splitRoot(path string) (root, rest string, ok bool) {

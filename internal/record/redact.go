@@ -12,6 +12,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 	"github.com/jalon-trace/jalon/internal/statedump"
 )
 
@@ -157,7 +158,7 @@ func (r *Redactor) Field(expr string) bool {
 }
 
 // words are the identifiers and numbers of an expression.
-var words = regexp.MustCompile(`[0-9A-Za-z_\x{80}-\x{10ffff}]+`)
+var words = lazyregexp.New(`[0-9A-Za-z_\x{80}-\x{10ffff}]+`)
 
 // member reports whether a member of a structure is redacted by its name.
 func (r *Redactor) member(name string) bool {

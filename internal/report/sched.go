@@ -3,12 +3,12 @@ package report
 import (
 	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/format"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // schedule is what a trace says of threads: when they ran, waited, and were woken, by the kernel's events.
@@ -138,9 +138,9 @@ func eventOf(s *event.Schema) string {
 }
 
 var (
-	interruptEvent = regexp.MustCompile(`^((irq_handler|softirq|tasklet|local_timer|hrtimer_expire|timer_expire|reschedule|call_function|call_function_single|irq_work|x86_platform_ipi|error_apic|spurious_apic|thermal_apic|threshold_apic|deferred_error_apic|irq_matrix))_(entry|exit)$`)
-	callEvent      = regexp.MustCompile(`^(?:sys_|syscall_|syscall_entry_|syscall_exit_)?(enter|exit)_(\w+)$`)
-	callPlace      = regexp.MustCompile(`^syscall:(\w+)(:exit)?$`)
+	interruptEvent = lazyregexp.New(`^((irq_handler|softirq|tasklet|local_timer|hrtimer_expire|timer_expire|reschedule|call_function|call_function_single|irq_work|x86_platform_ipi|error_apic|spurious_apic|thermal_apic|threshold_apic|deferred_error_apic|irq_matrix))_(entry|exit)$`)
+	callEvent      = lazyregexp.New(`^(?:sys_|syscall_|syscall_entry_|syscall_exit_)?(enter|exit)_(\w+)$`)
+	callPlace      = lazyregexp.New(`^syscall:(\w+)(:exit)?$`)
 )
 
 func (x *schedReader) site(s *event.Schema) *schedSite {

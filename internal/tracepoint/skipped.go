@@ -2,9 +2,10 @@ package tracepoint
 
 import (
 	"fmt"
-	"regexp"
 	"sort"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // Skipped counts the skipped addresses of a tracepoint, by reason.
@@ -22,7 +23,7 @@ type reason struct {
 }
 
 // variable matches the parts that differ between addresses with the same cause.
-var variable = regexp.MustCompile(`0x[0-9a-f]+|\b[0-9]+\b`)
+var variable = lazyregexp.New(`0x[0-9a-f]+|\b[0-9]+\b`)
 
 // Add counts one more address. Reasons that differ only in numbers count as one.
 func (l *Skipped) Add(err error) {

@@ -2,10 +2,10 @@ package dwarf
 
 import (
 	"fmt"
-	"regexp"
 	"strconv"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // rustc specifies no calling convention for its own functions. Its rules have been the same from rustFirst to rustLast,
@@ -27,7 +27,7 @@ func (r *unitRoot) isRust() bool {
 	return lang == langRust || lang == langRustOld
 }
 
-var rustVersion = regexp.MustCompile(`rustc version 1\.(\d+)\.`)
+var rustVersion = lazyregexp.New(`rustc version 1\.(\d+)\.`)
 
 // rustReturned describes the result of a function of Rust.
 func (ss *scopes) rustReturned(f *fn) Returned {

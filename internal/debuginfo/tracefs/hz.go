@@ -1,12 +1,13 @@
 package tracefs
 
 import (
-	"regexp"
 	"strconv"
+
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 )
 
 // An age in jiffies is printed in seconds, so the text contains the compiled-in HZ.
-var perSecond = regexp.MustCompile(`\(jiffies - REC->dirtied_when\) / (\d+)\b`)
+var perSecond = lazyregexp.New(`\(jiffies - REC->dirtied_when\) / (\d+)\b`)
 
 // HZ returns the number of jiffies per second, from the format of writeback:writeback_single_inode; ok is false
 // if it is not there.

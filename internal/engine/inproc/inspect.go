@@ -4,11 +4,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"regexp"
 	"strconv"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/lazyregexp"
 	"github.com/jalon-trace/jalon/internal/patch"
 )
 
@@ -103,7 +103,7 @@ func (in *Inspected) shown(why string) string {
 	})
 }
 
-var hexNumber = regexp.MustCompile(`0x[0-9a-f]+`)
+var hexNumber = lazyregexp.New(`0x[0-9a-f]+`)
 
 // Exit is a return or a tail call, as it is listed.
 type Exit struct {

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
+	"sync"
 )
 
 // Packet is the contents of a packet of either side: one of the structs of this
@@ -29,49 +31,56 @@ var tables = [][]rule{
 // universal are the replies that any packet may get.
 var universal = []Packet{Unsupported{}, Error{}, ErrorText{}}
 
-// syntax is what init makes of the tables; it never changes afterwards.
-var syntax struct {
+// syntax is what the tables become when the first packet is read or written; it never changes afterwards.
+type syntax struct {
 	byPrefix map[string][]*layout // packets of GDB
 	longest  int                  // of the prefixes
 	byType   map[reflect.Type]*layout
 	replies  map[reflect.Type][]*layout
 }
 
-func init() {
-	syntax.byPrefix = map[string][]*layout{}
-	syntax.byType = map[reflect.Type]*layout{}
-	syntax.replies = map[reflect.Type][]*layout{}
+var packets = sync.OnceValue(func() *syntax {
+	s := &syntax{
+		byPrefix: map[string][]*layout{},
+		byType:   map[reflect.Type]*layout{},
+		replies:  map[reflect.Type][]*layout{},
+	}
 	for _, table := range tables {
 		for _, r := range table {
-			l := learn(r.packet)
-			if l.prefix == "" {
-				panic(fmt.Sprintf("BUG: %v has no name", l.typ))
-			}
-			if _, twice := syntax.replies[l.typ]; twice {
-				panic(fmt.Sprintf("BUG: %v is in the tables twice", l.typ))
-			}
-			syntax.byPrefix[l.prefix] = append(syntax.byPrefix[l.prefix], l)
-			syntax.longest = max(syntax.longest, len(l.prefix))
-			var replies []*layout
-			for _, p := range append(append([]Packet{}, universal...), r.replies...) {
-				replies = append(replies, learn(p))
-			}
-			syntax.replies[l.typ] = replies
+			s.add(r)
 		}
 	}
-	learn(Unknown{})
+	s.learn(Unknown{})
 	for _, p := range uploads {
-		learn(p)
+		s.learn(p)
 	}
+	return s
+})
+
+func (s *syntax) add(r rule) {
+	l := s.learn(r.packet)
+	if l.prefix == "" {
+		panic(fmt.Sprintf("BUG: %v has no name", l.typ))
+	}
+	if _, twice := s.replies[l.typ]; twice {
+		panic(fmt.Sprintf("BUG: %v is in the tables twice", l.typ))
+	}
+	s.byPrefix[l.prefix] = append(s.byPrefix[l.prefix], l)
+	s.longest = max(s.longest, len(l.prefix))
+	var replies []*layout
+	for _, p := range slices.Concat(universal, r.replies) {
+		replies = append(replies, s.learn(p))
+	}
+	s.replies[l.typ] = replies
 }
 
-func learn(p Packet) *layout {
+func (s *syntax) learn(p Packet) *layout {
 	t := reflect.TypeOf(p)
-	if l := syntax.byType[t]; l != nil {
+	if l := s.byType[t]; l != nil {
 		return l
 	}
 	l := compileLayout(p)
-	syntax.byType[t] = l
+	s.byType[t] = l
 	return l
 }
 
@@ -85,8 +94,9 @@ func (Unknown) Layout() string { return "{Payload}" }
 // Parse reads a packet that GDB sent. What is not known becomes Unknown; what is
 // known and malformed gives a *SyntaxError.
 func Parse(payload []byte) (Packet, error) {
-	for n := min(len(payload), syntax.longest); n > 0; n-- {
-		forms := syntax.byPrefix[string(payload[:n])]
+	known := packets()
+	for n := min(len(payload), known.longest); n > 0; n-- {
+		forms := known.byPrefix[string(payload[:n])]
 		if forms == nil || goesOn(payload, n) {
 			continue
 		}
@@ -122,7 +132,7 @@ func offset(err error) int {
 
 // ParseReply reads what a stub answered to request.
 func ParseReply(request Packet, payload []byte) (Packet, error) {
-	forms, ok := syntax.replies[reflect.TypeOf(request)]
+	forms, ok := packets().replies[reflect.TypeOf(request)]
 	if !ok {
 		if len(payload) == 0 {
 			return Unsupported{}, nil
@@ -154,7 +164,7 @@ func firstOf(forms []*layout, payload []byte) (Packet, error) {
 // Append appends the payload of a packet of either side. It panics for a type that is in no table.
 func Append(dst []byte, p Packet) []byte {
 	t := reflect.TypeOf(p)
-	l := syntax.byType[t]
+	l := packets().byType[t]
 	if l == nil {
 		panic(fmt.Sprintf("BUG: %v is no packet", t))
 	}
@@ -167,4 +177,4 @@ func Append(dst []byte, p Packet) []byte {
 func Encode(p Packet) []byte { return Append(nil, p) }
 
 // learned is the layout of a packet of the tables.
-func learned(p Packet) *layout { return syntax.byType[reflect.TypeOf(p)] }
+func learned(p Packet) *layout { return packets().byType[reflect.TypeOf(p)] }
