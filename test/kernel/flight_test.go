@@ -32,7 +32,7 @@ var flights = []struct {
 func TestFlight(t *testing.T) {
 	t.Setenv("XDG_RUNTIME_DIR", runtimeDir(t))
 	prog := compile(t, "gcc", "rounds.c", "-g", "-O1")
-	rounds := []int{20000, 20000, 300000} // the last one is more than all buffers have room for
+	rounds := []int{20000, 20000, 100000} // the last one is more than all buffers have room for
 	for _, c := range flights {
 		t.Run(c.name, func(t *testing.T) {
 			dir := filepath.Join(t.TempDir(), "run")
