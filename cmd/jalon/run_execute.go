@@ -118,9 +118,9 @@ func (c *runCmd) tests(ctx context.Context, j *job) error {
 }
 
 // run runs the script to its end: exit(), a signal, the end of the program or process.
-func (j *job) run(ctx context.Context) (*interp.Machine, error) {
+func (j *job) run(signalled context.Context) (*interp.Machine, error) {
 	if runner.HasSites(j.program) {
-		return runner.Run(ctx, j.program, runner.Options{
+		return runner.Run(signalled, j.program, runner.Options{
 			Options: j.options, Ready: notifyReady, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, Maps: j.maps, DebugDirs: j.debugDirs,
 			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
 		})
@@ -128,7 +128,7 @@ func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 	if err := interp.Refuse(j.program, nil, j.options.Kernel != nil); err != nil {
 		return nil, err
 	}
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithCancel(signalled)
 	defer cancel()
 	release, end, err := j.begin(cancel)
 	if err != nil {
@@ -137,7 +137,7 @@ func (j *job) run(ctx context.Context) (*interp.Machine, error) {
 	defer end()
 	m := interp.New(j.program, j.options)
 	j.attached(m)
-	return m, m.Loop(ctx, j.usr1, release)
+	return m, m.Loop(ctx, signalled, j.usr1, release)
 }
 
 // attached reports that all probes are attached: to the user, and to a service manager that waits for it.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
+	"golang.org/x/sys/unix"
 )
 
 // Grace waits for programs: it is over when all programs have ended that were running when it began.
@@ -15,6 +16,13 @@ import (
 // a map is loaded and closed. When the map does not exist any more, the grace is over. Only the identifier of the map is looked at: that needs
 // CAP_SYS_ADMIN.
 type Grace struct{ ids []ebpf.MapID }
+
+// MayGrace reports whether graces are permitted.
+func MayGrace() bool {
+	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var data [2]unix.CapUserData
+	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+}
 
 // Grace begins one. sleepable: also for programs that may sleep.
 func (k *Kernel) Grace(sleepable bool) (*Grace, error) {

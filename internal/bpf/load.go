@@ -107,9 +107,13 @@ func bind(insns asm.Instructions, p *Program) (asm.Instructions, error) {
 			panic("BUG: a program refers to the buffer " + ins.Reference() + ", which it was not given")
 		}
 		// The copy must not share the memory that AssociateMap writes.
+		symbol, typed := ins.Symbol(), btf.FuncMetadata(ins)
 		ins.Metadata = asm.Metadata{}
 		if err := ins.AssociateMap(m); err != nil {
 			return nil, fmt.Errorf("instruction %d: %w", i, err)
+		}
+		if typed != nil {
+			*ins = btf.WithFuncMetadata(ins.WithSymbol(symbol), typed)
 		}
 	}
 	return out, nil

@@ -56,7 +56,7 @@ type Engine interface {
 	// valid during the call.
 	Maps(each func(name string, r *maps.Reader)) error
 	// Grace returns a function that reports whether all hits have ended that had begun when Grace was called. It is to be called again and again until
-	// it does, or fails. See step 12 of the protocol of package maps.
+	// it does, or fails. See steps 11 and 16 of the protocol of package maps.
 	Grace() (over func() (bool, error), err error)
 	// Stop ends all hits and undoes all changes. Records and counters can still be read.
 	Stop() error

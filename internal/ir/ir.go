@@ -311,9 +311,8 @@ type Map struct {
 	Single bool
 	// Cells: words of a value are only added to, or made larger. Then each CPU has its own, and a reader puts them together.
 	Cells bool
-	// Own: only one thread at a time has a key, and does not wait in between. Then programs of the kernel may give the slot of a deleted
-	// key to another one.
-	Own bool
+	// Deletes: programs delete keys. Then the slots of deleted keys are given back.
+	Deletes bool
 	// Shared: it is the map of all programs of the session that have a shared map of this name.
 	Shared bool
 }

@@ -33,7 +33,7 @@ func (p *Program) Key() string {
 	for _, m := range p.Maps {
 		text(m.Name)
 		number(int64(m.Words), int64(m.Slots), int64(m.Limit), int64(m.More))
-		b = append(b, bit(m.Single), bit(m.Cells), bit(m.Own), bit(m.Shared))
+		b = append(b, bit(m.Single), bit(m.Cells), bit(m.Deletes), bit(m.Shared))
 	}
 	for _, blk := range p.Blocks {
 		text(blk.Note)

@@ -77,9 +77,11 @@ func (m *Map) traits() (s string) {
 	return s
 }
 
-var mapFlags = [...]string{"single", "cells", "own", "shared"}
+var mapFlags = [...]string{"single", "cells", "deletes", "shared"}
 
-func (m *Map) flags() [len(mapFlags)]*bool { return [...]*bool{&m.Single, &m.Cells, &m.Own, &m.Shared} }
+func (m *Map) flags() [len(mapFlags)]*bool {
+	return [...]*bool{&m.Single, &m.Cells, &m.Deletes, &m.Shared}
+}
 
 // noteString writes a note so that it stays one line and is read back alike.
 func noteString(note string) string {

@@ -22,7 +22,7 @@ func (r *Reader) Take(e *Entry, sums int) (value []uint64) {
 	return value
 }
 
-// Clear removes all keys. With Reuse, no program of the kernel may have the map meanwhile. zero: the next addition to a key begins at 0. A key that is changed meanwhile may stay.
+// Clear removes all keys. zero: the next addition to a key begins at 0. A key that is changed meanwhile may stay.
 func (r *Reader) Clear(zero bool) {
 	for e := range r.Entries() {
 		if r.remove(r.word(r.slot(e.slot) + Tag)) {
@@ -76,6 +76,25 @@ func (r *Reader) Put(n uint64) {
 func (r *Reader) remove(tag *uint64) bool {
 	v := atomic.LoadUint64(tag)
 	return v&StateMask == Shown && atomic.CompareAndSwapUint64(tag, v, v&^(Shown^Hidden))
+}
+
+// NoneLeft reports whether the table takes no more keys.
+func (r *Reader) NoneLeft() bool {
+	return r.shape.Limit > 0 && int64(atomic.LoadUint64(r.word(Room))) <= 0
+}
+
+// GiveRoom makes room for as many keys as there are slots beside one for each key, of which it has been done for given before. It returns how many there are.
+func (r *Reader) GiveRoom(given int) (doubles int) {
+	seen := map[string]bool{}
+	for e := range r.Entries() {
+		id := keyBytes(e.Key)
+		if seen[id] {
+			doubles++
+		}
+		seen[id] = true
+	}
+	r.moreRoom(doubles - given)
+	return doubles
 }
 
 // moreRoom makes room for keys.

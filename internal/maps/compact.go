@@ -14,7 +14,7 @@ import (
 
 // Used is how many slots of n from slot `from` on are taken. from counts modulo the slots.
 func (r *Reader) Used(from, n uint64) uint64 {
-	return r.tags(from, n, func(tag uint64) bool { return tag != 0 && tag != Gone })
+	return r.tags(from, n, func(tag uint64) bool { return tag != 0 && tag != Gone && tag != Freeing })
 }
 
 // Deleted is how many of these slots are those of hidden keys.

@@ -6,7 +6,7 @@ import (
 )
 
 // Fill makes a table of keys and values, in memory that is zero, as writers leave it. It serves tests: nothing else may use
-// the memory meanwhile. full: there is no room for other keys. With cells and an odd number of keys, the free slots are gone ones.
+// the memory meanwhile. full: there is no room for other keys. With cells or Reuse and an odd number of keys, the free slots are gone ones.
 func (s Shape) Fill(mem []byte, full bool, entries func(add func(key []uint64, shown bool, value []uint64))) {
 	put := func(at uint64, words ...uint64) {
 		for n, v := range words {
@@ -46,7 +46,7 @@ func (s Shape) Fill(mem []byte, full bool, entries func(add func(key []uint64, s
 	case s.Single:
 	case full && s.Limit == 0:
 		free = Claimed
-	case s.Sets > 0 && keys%2 == 1:
+	case (s.Sets > 0 || s.Reuse) && keys%2 == 1:
 		free = Gone
 	}
 	if s.Limit > 0 && !full {

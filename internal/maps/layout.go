@@ -24,9 +24,9 @@ import "math/bits"
 // of the sets is for threads that write in restartable sequences, the other half for those that write with a lock;
 // programs of the kernel have one set a CPU, and write with a lock, since others interrupt them there.
 //
-// The slot of a key is one of the Window slots from Index on. Slots are taken in order. Except by 9 to 16 they are never freed or given to
-// another key, so a slot that was found is that of its key as long as the table exists. A key that is deleted keeps its
-// slot, hidden.
+// The slot of a key is one of the Window slots from Index on. Slots are taken in order. Hits never give one back, or to another key, so a slot that a hit
+// has found is that of its key until the hit ends, whatever interrupts it, for however long. A key that is deleted keeps its slot, hidden, until jalon gives
+// the slot back: see 9.
 //
 // To find a key:
 //
@@ -41,10 +41,10 @@ import "math/bits"
 //
 //  6. lock cmpxchg tag: 0 -> hash | Claimed. If it fails, go to 1, with the first slot of the window: another
 //     thread has taken the slot, so all together make progress. (Programs of the kernel, which must end, go on with the
-//     next slot instead; the same key may then have a second slot, as below.) From here to 8 the slot is of no use for
+//     same slot, which has a tag now.) From here to 8 the slot is of no use for
 //     anything else. A thread that ends in between, or leaves by longjmp from a signal handler, loses one slot: nothing waits
-//     for it. Another thread that inserts the same key meanwhile does not wait either: it takes a further slot of the
-//     window. The key then has two slots. From 8 on all writers use the first one, and what was written to the other one
+//     for it. Another thread that inserts the same key meanwhile looks at the slot again, Claims times at most, and then takes a further slot of the
+//     window. The key has two slots then. From 8 on all writers use the first one, and what was written to the other one
 //     remains there: a reader of sums adds up the slots of one key. Where a key belongs to one thread at a time, as the
 //     address of a frame does, this does not happen.
 //  7. store the words of the key. The value is zero.
@@ -55,32 +55,10 @@ import "math/bits"
 // it was 0 then, they leave the slot with Gone.) A writer that ends in between takes away the room of one key.
 //
 // In a map whose values are read at the sites (one of the session without cells) a key must not have two slots: what was written to
-// the second one could not be found. There, a slot that is claimed with the key's hash is looked at again, Claims
-// times at most. Its thread then has published it, except if it was interrupted or has ended between 6 and 8: then the update
+// the second one could not be found. There, a slot that is claimed with the key's hash is never passed. Its thread has published it
+// soon, except if it was interrupted or has ended between 6 and 8: then the update
 // is counted at Full, and has no effect. That it is claimed is seen in the tag that 3 and 4 have compared: a tag that is loaded once more may be that of a slot
 // that was published in between, which must not be passed.
-//
-// Programs of the kernel cannot be stopped to give slots back. Where each key belongs to one thread (Shape.Reuse), they take slots of
-// deleted keys themselves:
-//
-//  9. A key whose own slot is hidden: lock cmpxchg tag: hash | Hidden -> hash | Claimed. If it fails, the slot is another key's by now:
-//     go on with the next slot. A slot stays claimed until the value is stored: to show a key sets both bits of the state.
-//  10. In place of 5: for each slot of the window that is hidden: lock cmpxchg tag: its tag -> hash | Claimed, then 7. The value
-//     counts as zero: where there are additions, a program that deletes a key sets the value to zero first. It does not touch the slot
-//     afterwards.
-//
-// A shown slot is never taken, so its thread finds it as it was, if no program that interrupts another one of the thread deletes keys: the slot could be another
-// key's before the other one writes to it. (Maps from which timers and counters delete are not here, see package plan. Programs at functions and tracepoints
-// can run in interrupts too.) A program that interrupts another one of the same thread between 9 and
-// the end of the change finds its own key claimed: its update is counted at Full. jalon only reads such a table, and looks at the tag
-// again behind the words of a slot.
-//
-// A table that code in a process uses too (Shape.Pin) has more to consider: the code may be stopped for any time between finding a slot and
-// writing there, and programs of the kernel run on its thread meanwhile. So a slot whose key has Pinned is not taken by 9, as long as its thread
-// lives: jalon takes the bit from hidden keys of threads that have ended. Code in the process, which does not claim the slot of its own key, takes
-// hidden slots without the bit for new keys as 9 does. What it does to an element is right wherever a program of the same thread interrupts it: a
-// number is set (one store) before it is shown (one instruction), deleting hides it and leaves the number, and an addition is one instruction. A map that
-// is added to and deleted from has no such order, and is not shared.
 //
 // To show or hide a key, its writer changes bit 0 of the tag by one plain instruction: all other bits of the tag are
 // constant since 8, so two threads that do this at the same time leave one of the two results. Words of a value are
@@ -92,23 +70,38 @@ import "math/bits"
 // writers may be killed anywhere. The contents may be anything, since the traced program can write there: the code
 // looks at Window slots from an index that is masked, and never follows what it has read.
 //
-// Slots with values, of keys that are no longer needed, can be given back only while no hit program runs: by the tracer, with the
-// threads stopped outside of hit programs (Compact). Slots with cells are given back while hits go on, in both engines, since nothing reads them but jalon,
+// A slot is given to another key only when all hits have ended that may have found it. Code of a process can be stopped: slots with values, of keys that are
+// no longer needed, are given back there by the tracer, with the threads stopped outside of hit programs (Compact). Programs of the kernel cannot be stopped,
+// and interrupt each other. So where the kernel uses the table too, slots of keys that were deleted (Shape.Reuse) are given back while hits go on
+// (RetireDeleted, FreeDeleted):
+//
+//  9. jalon: lock cmpxchg tag: hash | Hidden -> hash, which is Retired. (A tag that would be 0, Gone or Freeing then is never retired.) MapFind passes the slot,
+//     as it does a hidden one. A hit that has found it before may still show or hide its key: then the tag is Shown or Hidden again, never Retired.
+//  10. A hit that inserts the key and meets its slot retired: lock cmpxchg tag: hash | Retired -> hash | Hidden; then it looks at the slot again. So the key
+//     gets no second slot, and its old one is not given back this time.
+//  11. jalon waits until all hits have ended that had begun at 9 (engine.Engine.Grace, of both engines where both use the table). A hit keeps no slot for the
+//     next one. So what has the slot's address now has found it after 9, and has changed its tag by 10.
+//  12. jalon: lock cmpxchg tag: hash | Retired -> Freeing. If it fails, the slot stays the key's. Otherwise no hit has the slot, and none finds it any more.
+//  13. It stores zero in the value and in the words of the key, then the tag Gone. The tag is not 0, because keys that lie behind would not be found any more.
+//     So hits pass it, and take it only in place of 5: lock cmpxchg tag: Gone -> hash | Claimed.
+//  14. Two hits that insert one key may see different slots gone. So before 7 each looks through the window: where another slot has the key's hash, it leaves
+//     its own with Gone, and the update is counted at Full. One of the two sees the other: each looks when its own claim can be seen. Sums need not do that.
+//
+// Slots with cells are given back while hits go on, in both engines, with less, since nothing reads them but jalon,
 // which has a value of its own for each key that it adds to that of the slots (Retire, Free):
 //
-//  11. jalon: lock cmpxchg tag: hash | Hidden -> hash, which is Retired; then Room is made more by 1. From here on no search finds the slot. A hit that needs the
+//  15. jalon: lock cmpxchg tag: hash | Hidden -> hash, which is Retired; then Room is made more by 1. From here on no search finds the slot. A hit that needs the
 //     key takes another slot for it. Hits that found this one before may still change its cells. All cells count as before: a reader finds them under
-//     the key, whose words stay. (A tag that would be 0 or Gone then is never retired.)
-//  12. jalon waits until all hits have ended that had begun at 11 (engine.Engine.Grace). A hit keeps no slot for the next one, so nothing has the address of the slot
+//     the key, whose words stay.
+//  16. jalon waits until all hits have ended that had begun at 15 (engine.Engine.Grace). A hit keeps no slot for the next one, so nothing has the address of the slot
 //     any more. If a hit has changed the tag meanwhile, since it showed the key, the slot is as before, and stays.
-//  13. jalon adds what the cells have to its own value of the key. The slot is jalon's alone now: between 13 and 14 no hit and no other reader looks at it.
-//  14. It stores zero in the cells and in the words of the key.
-//  15. It stores the tag Gone. From here on the slot is free, for any key. The tag is not 0, because keys that lie behind would not be found any more.
-//     So hits pass it, and take it only in place of 5: lock cmpxchg tag: Gone -> hash | Claimed, then 7.
-//  16. Where the next slot has the tag 0, or there is none, no key lies behind: lock cmpxchg tag: Gone -> 0, from behind. A hit may have passed the slot before,
+//  17. jalon adds what the cells have to its own value of the key. The slot is jalon's alone now: between 17 and 18 no hit and no other reader looks at it.
+//  18. It stores zero in the cells and in the words of the key.
+//  19. It stores the tag Gone. From here on the slot is free, for any key, as by 13.
+//  20. Where the next slot has the tag 0, or there is none, no key lies behind: lock cmpxchg tag: Gone -> 0, from behind. A hit may have passed the slot before,
 //     and take the next one now: then the search for that key ends here, and the key gets a second slot, as it does by 6.
 //
-// jalon may be killed between any two of these: hits meet a slot that they pass, from 15 on one that they may take. What is lost then is lost with jalon, which alone reads it.
+// jalon may be killed between any two of these: hits meet a slot that they pass, from Gone on one that they may take. What is lost then is lost with jalon, which alone reads it.
 const (
 	HeaderSize = 64
 	Full       = 0
@@ -125,7 +118,7 @@ const (
 	Align = 128
 )
 
-// The states of a slot, in the low bits of its tag. Retired is that of a tag that is neither 0 nor Gone.
+// The states of a slot, in the low bits of its tag. Retired is that of a tag that is neither 0 nor Gone nor Freeing.
 const (
 	Retired   = 0
 	Claimed   = 1
@@ -134,8 +127,11 @@ const (
 	StateMask = 3
 )
 
-// Gone is the tag of a slot that no key has, and that a search passes.
-const Gone = 4
+// Tags of slots that no key has, and that a search passes: Gone may be taken, Freeing not yet.
+const (
+	Gone    = 4
+	Freeing = 8
+)
 
 // The factors of Hash: odd, with bits without a pattern.
 const (
@@ -163,14 +159,9 @@ type Shape struct {
 	Single bool // one slot, without key
 	Sets   int  // of cells; 0: the values are in the slots
 	Limit  int  // keys that the table takes; 0: as many as find a slot
-	// Reuse: programs of the kernel give the slots of deleted keys to others.
+	// Reuse: jalon gives back the slots of deleted keys while hits go on. There are no cells.
 	Reuse bool
-	// Pin is 1 + the word of a key that has Pinned; 0: no key has it. Then the table is one that both engines use.
-	Pin int
 }
-
-// Pinned is a bit of a key's word that has the thread: it is one of the traced process. See the protocol.
-const Pinned = 1 << 32
 
 // KeyWords is the number of words of a key.
 func (s Shape) KeyWords() int {

@@ -23,6 +23,9 @@ type Entry struct {
 	slot  uint64
 }
 
+// Shape is the form of the table.
+func (r *Reader) Shape() Shape { return r.shape }
+
 func (r *Reader) word(off uint64) *uint64 { return (*uint64)(unsafe.Pointer(&r.mem[off])) }
 
 func (r *Reader) slots() uint64 { return uint64(r.shape.Count()) }
@@ -45,15 +48,6 @@ func (r *Reader) Entries() iter.Seq[Entry] {
 			if r.shape.Sets == 0 {
 				e.Value = r.load(at+uint64(r.shape.Value()), r.shape.Words)
 			}
-			if r.shape.Reuse && atomic.LoadUint64(r.word(at+Tag)) != tag { // it is being changed; look again
-				if tag = atomic.LoadUint64(r.word(at + Tag)); tag&StateMask < Hidden {
-					continue // its key is new, or about to be shown again
-				}
-				e = Entry{Shown: tag&StateMask == Shown, Key: r.load(at+Key, r.shape.KeyWords()), Value: r.load(at+uint64(r.shape.Value()), r.shape.Words), slot: i}
-				if atomic.LoadUint64(r.word(at+Tag)) != tag {
-					continue
-				}
-			}
 			if !yield(e) {
 				return
 			}
@@ -66,7 +60,7 @@ func (s Shape) has(tag uint64) bool {
 	return s.Single || tag&StateMask >= Hidden || s.Sets > 0 && isRetired(tag)
 }
 
-func isRetired(tag uint64) bool { return tag&StateMask == Retired && tag > Gone }
+func isRetired(tag uint64) bool { return tag&StateMask == Retired && tag > Freeing }
 
 // load loads n words.
 func (r *Reader) load(off uint64, n int) []uint64 {

@@ -2,7 +2,7 @@ package maps
 
 import "sync/atomic"
 
-// Giving back slots with cells, while hits go on: 11 to 16 of the protocol.
+// Giving back slots while hits go on: 9 to 20 of the protocol.
 
 // Returned are slots that are being given back.
 type Returned struct{ list []retired }
@@ -40,7 +40,39 @@ func (r *Reader) Retire(unused func(key []uint64) bool) (out Returned) {
 // Len is how many slots there are.
 func (t *Returned) Len() int { return len(t.list) }
 
-// Free gives the slots back, behind the grace (step 12). taken gets what each had, which counts for its key from then on.
+// RetireDeleted begins to give back the slots of keys that are deleted. Only hits may change the table until FreeDeleted has returned.
+func (r *Reader) RetireDeleted() (out Returned) {
+	if !r.shape.Reuse {
+		panic("BUG: maps: hits do not know retired slots of this table")
+	}
+	for i := range r.slots() {
+		tag := r.word(r.slot(i) + Tag)
+		v := atomic.LoadUint64(tag)
+		if to := v &^ StateMask; v&StateMask == Hidden && isRetired(to) && atomic.CompareAndSwapUint64(tag, v, to) {
+			out.list = append(out.list, retired{Entry{slot: i}, to})
+		}
+	}
+	return out
+}
+
+// FreeDeleted gives the slots back, behind the grace (step 11), and returns how many.
+func (r *Reader) FreeDeleted(t Returned) (freed int) {
+	for i := range t.list {
+		e := &t.list[i]
+		at := r.slot(e.slot)
+		if !atomic.CompareAndSwapUint64(r.word(at+Tag), e.tag, Freeing) {
+			continue
+		}
+		for off := at + Key; off < at+r.shape.Stride(); off += 8 {
+			atomic.StoreUint64(r.word(off), 0)
+		}
+		atomic.StoreUint64(r.word(at+Tag), Gone)
+		freed++
+	}
+	return freed
+}
+
+// Free gives the slots back, behind the grace (step 16). taken gets what each had, which counts for its key from then on.
 func (r *Reader) Free(t Returned, sums int, taken func(key, value []uint64)) {
 	for i := range t.list {
 		e := &t.list[i]
@@ -60,7 +92,7 @@ func (r *Reader) Free(t Returned, sums int, taken func(key, value []uint64)) {
 	r.sweep()
 }
 
-// sweep is step 16.
+// sweep is step 20.
 func (r *Reader) sweep() {
 	next := uint64(0)
 	for i := r.slots(); i > 0; i-- {

@@ -73,8 +73,6 @@ func (vs *values) keyOperand(m *Map, k keyExpr) ir.Value {
 	switch {
 	case k.Kind == KeyThread && m.Both && vs.in.Kernel == nil:
 		return threadNumber(vs)
-	case k.Kind == KeyThread && m.Both:
-		return pinned(vs, m.Process)
 	case k.Kind == KeySite:
 		return vs.env(ir.EnvSite)
 	case (k.Kind == KeyThread || k.Kind == KeyComm) && vs.in.Kernel == nil:
@@ -287,7 +285,7 @@ func (l *lowerer) action(a *action) {
 		l.on(e, ir.MapAdd, 0, l.b.Const(1))
 	}
 	switch {
-	case a.Do == Delete && m.own() && !m.SetOnly: // from MapHide on the slot may be another key's
+	case a.Do == Delete && m.own() && !m.SetOnly: // a hit that interrupts this one adds to the element before it is deleted, or to 0
 		l.on(e, ir.MapSet, 0, l.b.Const(0))
 		l.on(e, ir.MapHide, 0, ir.None)
 	case a.Do == Delete:

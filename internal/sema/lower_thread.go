@@ -4,7 +4,6 @@ import (
 	"math"
 
 	"github.com/jalon-trace/jalon/internal/ir"
-	"github.com/jalon-trace/jalon/internal/maps"
 )
 
 // The thread in a key of a map that both engines use (Map.Both).
@@ -34,11 +33,4 @@ func threadNumber(vs *values) ir.Value {
 	look(vs.traps.at(vs.emitter, trapNoThread))
 	b.Start(number)
 	return b.Param(number, 0)
-}
-
-// pinned emits the number of the thread at a hit in the kernel, with maps.Pinned if it is one of a process.
-func pinned(vs *values, process int) ir.Value {
-	b, both := vs.b, vs.env(ir.EnvPidTgid)
-	is := b.Bin(ir.Eq, 8, b.Bin(ir.Shr, 8, both, b.Const(32)), b.Const(int64(process)))
-	return b.Bin(ir.Or, 8, b.Un(ir.ZExt, 4, both), b.Bin(ir.Mul, 8, is, b.Const(maps.Pinned)))
 }

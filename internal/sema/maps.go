@@ -44,10 +44,11 @@ type Map struct {
 	// SetOnly says that a MapNumber has no Update: then a key that is deleted keeps its number, hidden, and a thread that sets it
 	// meanwhile leaves that number or no key.
 	SetOnly bool
+	// Deletes says that sites delete keys.
+	Deletes bool
 	// Both: sites in the process and in the kernel use one table of a MapNumber, whose keys have no KeyComm, KeyStack or KeySite. Then a KeyThread is the
-	// number of the thread, with maps.Pinned if it is one of the process Process.
-	Both    bool
-	Process int // which has the table mapped; 0: not yet
+	// number of the thread.
+	Both bool
 	// Infer, if not nil: Key and Unsigned follow from the types of the first place where an action is compiled.
 	Infer *Inferred
 }
@@ -254,17 +255,7 @@ func (m *Map) own() bool {
 	return m.Kind == MapNumber && slices.ContainsFunc(m.Key, func(p KeyPart) bool { return p.Kind == KeyThread })
 }
 
-// Pin is maps.Shape.Pin of the table of a map for both engines.
-func (m *Map) Pin() int {
-	first, _ := m.Layout()
-	if i := slices.IndexFunc(m.Key, func(p KeyPart) bool { return p.Kind == KeyThread }); i >= 0 {
-		return 1 + first[i]
-	}
-	return 0
-}
-
-// ThreadNumbers declares the map in which hits in a process find the numbers of their threads, by the thread pointer: jalon lists them there, with
-// maps.Pinned.
+// ThreadNumbers declares the map in which hits in a process find the numbers of their threads, by the thread pointer: jalon lists them there.
 func ThreadNumbers() *Map {
 	return &Map{Name: "numbers of threads", Key: []KeyPart{{Kind: KeyNumber}}, Slots: 1 << 14, SetOnly: true}
 }
@@ -272,7 +263,7 @@ func ThreadNumbers() *Map {
 // IR declares the map in programs.
 func (m *Map) IR() ir.Map {
 	_, words := m.Layout()
-	d := ir.Map{Name: m.Name, Words: m.Words(), Slots: m.Slots, Limit: m.Limit, More: words - 2, Single: len(m.Key) == 0, Cells: m.Kind != MapNumber, Own: m.own(), Shared: true}
+	d := ir.Map{Name: m.Name, Words: m.Words(), Slots: m.Slots, Limit: m.Limit, More: words - 2, Single: len(m.Key) == 0, Cells: m.Kind != MapNumber, Deletes: m.Deletes, Shared: true}
 	switch {
 	case d.Single:
 		d.Slots, d.Limit = 1, 0

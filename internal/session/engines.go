@@ -202,9 +202,8 @@ func (s *Session) shareAll(list []*sema.Map) (err error) {
 	}()
 	var tables []inproc.Common
 	for _, m := range list {
-		m.Process = s.subject.p.Pid()
 		d := m.IR()
-		t, err := k.Common(&d, m.Pin())
+		t, err := k.Common(&d)
 		if err != nil {
 			return fmt.Errorf("the map %s: %w", m.Name, err)
 		}
@@ -217,6 +216,9 @@ func (s *Session) shareAll(list []*sema.Map) (err error) {
 	s.moment().Corrected = true
 	return nil
 }
+
+// GivesBack reports whether slots of deleted keys can be given back in tables that programs of the kernel use.
+func GivesBack() bool { return kernel.MayGrace() }
 
 // endSharing is called before the kernel engine is closed, whose memory the in-process engine has.
 func (s *Session) endSharing() { s.mine.Engine.(*inproc.Engine).Disown() }

@@ -111,12 +111,12 @@ type Session struct {
 	request  *request // the request of effServe and effRefuse
 	numbers  int      // the largest tracepoint number so far
 	coarse   *event.CoarseClock
-
-	pauses []time.Duration
+	pauses   []time.Duration
 	// pausesToArmed is how many of them were before the first sites were armed.
 	pausesToArmed int
 	armed         time.Duration
 	corrected     bool // sites in the process compute the time with ring.ClockVariable
+	tables        tables
 	started       time.Time
 	endAsked      bool      // the user has ended the session or its time is over
 	endsAt        time.Time // Options.Duration after the arming; zero: never
@@ -322,6 +322,7 @@ func (s *Session) poll() {
 	if s.kern.Engine != nil {
 		s.kern.Engine.Tend()
 	}
+	s.tables.tend(s)
 	if enough || err != nil {
 		s.dispatch(ev{kind: evStop, err: err}, 0)
 	}

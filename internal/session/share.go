@@ -22,9 +22,6 @@ func (s *Session) share() error {
 	if err == nil || s.subject.p.Ended() || s.interrupted() != nil {
 		return nil // arming reports how the session ends
 	}
-	for _, m := range list {
-		m.Process = 0
-	}
 	if s.opt.Unshared == nil {
 		return err
 	}

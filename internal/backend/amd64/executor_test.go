@@ -217,7 +217,7 @@ func (e *executor) setMaps(m eval.Maps, full bool) {
 // execMaps are the tables of irgen's maps, if the shared memory's part for them is at base.
 func execMaps(base uint64) (list []maps.Table) {
 	for _, m := range irgen.MapsOf {
-		t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single}, Addr: base}
+		t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes}, Addr: base}
 		if m.Cells {
 			t.Sets = 2 * execRings
 		}

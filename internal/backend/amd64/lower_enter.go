@@ -1,10 +1,6 @@
 package amd64
 
-import (
-	"math/bits"
-
-	"github.com/jalon-trace/jalon/internal/maps"
-)
+import "github.com/jalon-trace/jalon/internal/maps"
 
 // windowLabels are places of a search.
 type windowLabels struct {
@@ -16,7 +12,6 @@ type windowLabels struct {
 // enter inserts the key where the search has not found it: in a free slot, or behind the window in one that others have left.
 func (l *look) enter(w windowLabels) {
 	claimed, taken, over := l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
-	l.reuse(claimed)
 	l.takeGone(claimed, taken, w.full)
 	l.a.bind(w.full)
 	l.count(maps.Full, 1)
@@ -88,7 +83,7 @@ func (l *look) fill() {
 // takeGone goes to claimed with a slot of the window that jalon has given back; d is behind the window. It goes to full if there is no room, to taken if another
 // thread has been faster.
 func (l *look) takeGone(claimed, taken, full label) {
-	if l.tab.Sets == 0 || l.tab.Single {
+	if l.tab.Sets == 0 && !l.tab.Reuse || l.tab.Single {
 		return
 	}
 	again, found, over := l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
@@ -109,36 +104,74 @@ func (l *look) takeGone(claimed, taken, full label) {
 	l.movImm(RAX, maps.Gone)
 	l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
 	l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
-	l.a.jcc(ccE, claimed)
-	l.a.jmp(taken)
+	l.a.jcc(ccNE, taken)
+	l.alone(full)
+	l.a.jmp(claimed)
 }
 
-// reuse goes to claimed with a slot of the window that it has taken from a key which is deleted and not pinned; d is behind the window.
-func (l *look) reuse(claimed label) {
-	if l.tab.Pin == 0 {
+// await looks again at slot d, if its tag, in t as compare has left it, is the key's: it is claimed for the key then, or retired. Whether it is claimed is seen in
+// the tag that was compared: it may be published by now, and is not to be passed then. n counts.
+func (l *look) await(n Reg, start, again, next, full label) {
+	over := l.a.newLabel()
+	l.mr(iXOR, 8, rmReg(l.t), l.h)
+	l.mi(iCMP, 8, rmReg(l.t), maps.Claimed^maps.Shown)
+	l.a.jcc(ccNE, next)
+	l.mi(iSUB, 4, rmReg(n), 1<<windowBits)
+	l.a.jcc(ccB, over)
+	if l.tab.Sets > 0 || l.tab.Reuse {
+		l.rmo(iMOV, 8, l.t, memOpd(at(l.d, maps.Tag)))
+		l.mr(iXOR, 8, rmReg(l.t), l.h)
+		l.mi(iCMP, 8, rmReg(l.t), maps.Retired^maps.Shown)
+	}
+	switch {
+	case l.tab.Sets > 0:
+		l.a.jcc(ccE, next)
+	case l.tab.Reuse: // it is the key's again, unless jalon has given it to others
+		l.a.jcc(ccNE, again)
+		l.lea(8, RAX, at(l.h, maps.Retired-maps.Shown))
+		l.lea(8, l.t, at(l.h, maps.Hidden-maps.Shown))
+		l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
+		l.first()
+		l.a.jmp(start)
+	}
+	if !l.tab.Reuse {
+		l.a.jmp(again)
+	}
+	l.a.bind(over)
+	if l.one {
+		l.a.jmp(full)
 		return
 	}
-	again, next := l.a.newLabel(), l.a.newLabel()
-	l.first()
-	l.a.bind(again)
-	l.rmo(iMOV, 8, RAX, memOpd(at(l.d, maps.Tag)))
-	l.lea(4, l.t, at(RAX, -maps.Hidden))
-	l.mi(iTEST, 4, rmReg(l.t), maps.StateMask)
-	l.a.jcc(ccNE, next)
-	l.mi(iCMP, 4, rmMem(at(l.d, int32(maps.Key+8*(l.tab.Pin-1)+4))), 0) // while the tag is the same, the key is
-	l.a.jcc(ccNE, next)
-	l.lea(8, l.t, at(l.h, maps.Claimed-maps.Shown))
-	l.mr(iCMPXCHG, 8, rmMem(at(l.d, maps.Tag)), l.t)
-	l.a.jcc(ccE, claimed)
-	l.a.bind(next)
-	l.mi(iADD, 8, rmReg(l.d), int64(l.tab.Stride()))
-	l.loadAddr(l.t, fixed(l.tab.Addr+maps.HeaderSize+maps.Window*l.tab.Stride()))
-	if n := l.tab.IndexShift(); n < 64 {
-		l.rmo(iMOV, 8, RAX, regOpd(l.h))
-		l.mi(iSHR, 8, rmReg(RAX), int64(n))
-		l.mi(iSHL, 8, rmReg(RAX), int64(bits.TrailingZeros64(l.tab.Stride())))
-		l.rmo(iADD, 8, l.t, regOpd(RAX))
+	l.mi(iAND, 4, rmReg(n), 1<<windowBits-1)
+	l.a.jmp(next)
+}
+
+// alone looks whether another slot of the window than d, which was gone and is claimed, is the key's: another one may have inserted it too, before slot d was
+// given back, or meanwhile. Then it leaves slot d, and goes to full.
+func (l *look) alone(full label) {
+	if !l.one {
+		return
 	}
-	l.rmo(iCMP, 8, l.d, regOpd(l.t))
-	l.a.jcc(ccNE, again)
+	again, next, only := l.a.newLabel(), l.a.newLabel(), l.a.newLabel()
+	own, stride := RAX, int64(l.tab.Stride())
+	l.rmo(iMOV, 8, own, regOpd(l.d))
+	l.first()
+	l.rmo(iMOV, 8, l.first0, regOpd(l.d))
+	l.mi(iADD, 8, rmReg(l.d), (maps.Window-1)*stride)
+	l.a.bind(again)
+	l.mr(iCMP, 8, rmReg(l.d), own)
+	l.a.jcc(ccE, next)
+	l.rmo(iMOV, 8, l.t, memOpd(at(l.d, maps.Tag)))
+	l.mi(iOR, 8, rmReg(l.t), maps.Shown)
+	l.mr(iCMP, 8, rmReg(l.t), l.h)
+	l.a.jcc(ccNE, next)
+	l.mi(iMOV, 8, rmMem(at(own, maps.Tag)), maps.Gone)
+	l.a.jmp(full)
+	l.a.bind(next)
+	l.mr(iCMP, 8, rmReg(l.d), l.first0)
+	l.a.jcc(ccE, only)
+	l.mi(iSUB, 8, rmReg(l.d), stride)
+	l.a.jmp(again)
+	l.a.bind(only)
+	l.rmo(iMOV, 8, l.d, regOpd(own))
 }

@@ -8,7 +8,7 @@ import (
 // lowerMapShow does not write to a line that other processors read, if the key is shown already.
 func (ma *mapped) lowerMapShow(in *ir.Instr) {
 	bits := int64(maps.Shown ^ maps.Hidden)
-	if ma.cfg.Maps[in.Aux].Single {
+	if tab := &ma.cfg.Maps[in.Aux]; tab.Single || tab.Reuse { // jalon may have retired it
 		bits = maps.Shown
 	}
 	ma.ofSlot(in, nil, func(s Reg) {
@@ -35,5 +35,15 @@ func (ma *mapped) lowerKeyWord(in *ir.Instr) {
 }
 
 func (ma *mapped) lowerMapHide(in *ir.Instr) {
+	if ma.cfg.Maps[in.Aux].Reuse { // never retired, as it may be when it is loaded
+		t := ma.scratch()
+		ma.ofSlot(in, nil, func(s Reg) {
+			ma.rmo(iMOV, 4, t, memOpd(at(s, maps.Tag)))
+			ma.mi(iAND, 4, rmReg(t), ^(maps.Shown ^ maps.Hidden))
+			ma.mi(iOR, 4, rmReg(t), maps.Hidden)
+			ma.mr(iMOV, 4, rmMem(at(s, maps.Tag)), t)
+		})
+		return
+	}
 	ma.ofSlot(in, nil, func(s Reg) { ma.mi(iAND, 4, rmMem(at(s, maps.Tag)), ^(maps.Shown ^ maps.Hidden)) })
 }

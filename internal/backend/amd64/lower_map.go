@@ -35,6 +35,8 @@ type look struct {
 	tab     maps.Table
 	insert  bool // a missing key gets a slot
 	one     bool // it never gets a second one: see maps.Claims
+	wait    bool // for slots that others have claimed for the key
+	first0  Reg  // of tables with Reuse: scratch
 	k0      Reg
 	k1      opd // a register, or a constant: as a number, or as memory
 	d, h, t Reg // the slot; the tag of a shown slot of the key; scratch
@@ -49,7 +51,8 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 	}
 	l := &look{mapped: ma, tab: ma.cfg.Maps[in.Aux], insert: in.Op == ir.MapSlot, done: ma.a.newLabel()}
 	m := &ma.an.p.Maps[in.Aux]
-	l.one = l.insert && m.Shared && !m.Cells
+	l.wait = l.insert && m.Shared
+	l.one = l.wait && !m.Cells
 	if l.insert {
 		ma.take(RAX)
 		ma.clobber(item(RAX))
@@ -62,6 +65,9 @@ func (ma *mapped) lowerMapLook(in *ir.Instr) {
 	}
 	l.d = ma.dst(in.Dst)
 	l.h, l.t = ma.scratch(), ma.scratch()
+	if l.insert && l.tab.Reuse {
+		l.first0 = ma.scratch()
+	}
 	slow := ma.a.newLabel()
 	l.hash(in.B)
 	l.first()
@@ -169,7 +175,7 @@ func (l *look) window() {
 	}
 	l.a.bind(start)
 	count, full := int64(maps.Window), l.a.newLabel()
-	if l.one {
+	if l.wait {
 		count |= maps.Claims << windowBits
 	}
 	l.movImm(n, count)
@@ -177,24 +183,19 @@ func (l *look) window() {
 	l.mi(iCMP, 8, rmMem(at(l.d, maps.Tag)), 0)
 	l.a.jcc(ccE, free)
 	tag := next
-	if l.one {
+	if l.wait {
 		tag = l.a.newLabel()
 	}
 	l.compare(tag, next)
 	l.a.jmp(l.done)
-	if l.one { // whether it is claimed is seen in the tag that was compared: it may be published by now, and is not to be passed then
+	if l.wait {
 		l.a.bind(tag)
-		l.mr(iXOR, 8, rmReg(l.t), l.h)
-		l.mi(iCMP, 8, rmReg(l.t), maps.Claimed^maps.Shown)
-		l.a.jcc(ccNE, next)
-		l.mi(iSUB, 4, rmReg(n), 1<<windowBits)
-		l.a.jcc(ccAE, again)
-		l.a.jmp(full)
+		l.await(n, start, again, next, full)
 	}
 	l.a.bind(next)
 	l.mi(iADD, 8, rmReg(l.d), int64(l.tab.Stride()))
 	l.mi(iSUB, 4, rmReg(n), 1)
-	if l.one {
+	if l.wait {
 		l.mi(iTEST, 4, rmReg(n), 1<<windowBits-1)
 	}
 	l.a.jcc(ccNE, again)
@@ -271,5 +272,3 @@ func (ma *mapped) lowerMapSet(in *ir.Instr) {
 		ma.mr(iMOV, 8, rmMem(ma.word(in, s)), v.r)
 	})
 }
-
-// All bits of the tag but one are constant, so one plain instruction changes it.

@@ -7,12 +7,13 @@ import (
 // label is a place in the code that jumps lead to.
 type label int
 
-// section is the section for code: rare paths come after all others.
+// section is the section for code: rare paths come after all others, functions behind them.
 type section uint8
 
 const (
 	hot section = iota
 	cold
+	functions // each in one piece, with its rare paths
 	numSections
 )
 
@@ -35,7 +36,7 @@ type place struct {
 	at  int // index in the section
 }
 
-// code collects instructions in two sections.
+// code collects instructions in sections.
 type code struct {
 	sec    [numSections][]insn
 	labels []place
@@ -66,6 +67,11 @@ func (c *code) here() label {
 
 func (c *code) jump(l label) {
 	c.add(insn{ins: asm.Instruction{OpCode: asm.Ja.Op(asm.ImmSource)}, to: l})
+}
+
+// callTo calls the function at l, which has this name.
+func (c *code) callTo(l label, name string) {
+	c.add(insn{ins: asm.Instruction{OpCode: asm.OpCode(asm.JumpClass).SetJumpOp(asm.Call), Src: asm.PseudoCall, Constant: -1}.WithReference(name), to: l})
 }
 
 // jumpIf jumps when a op b holds; w is 4 or 8.

@@ -42,10 +42,18 @@ func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 		if g.lacking {
 			continue
 		}
-		if g.stack > stackSize {
-			return nil, fmt.Errorf("the program needs %d bytes of stack for values that it computes and uses much later; eBPF has %d", g.stack, stackSize)
+		room := stackSize
+		if len(g.searches) > 0 {
+			room -= callFrame
 		}
-		return g.code.link(c.Features.V4)
+		if g.stack > room {
+			return nil, fmt.Errorf("the program needs %d bytes of stack for values that it computes and uses much later; eBPF has %d", g.stack, room)
+		}
+		insns, err := g.code.link(c.Features.V4)
+		if err == nil && len(g.searches) > 0 { // all functions have types, or none has
+			insns[0] = typed(insns[0], "jalon_hit")
+		}
+		return insns, err
 	}
 	panic("BUG: ebpf: no scratch register for " + p.Name)
 }
@@ -88,11 +96,11 @@ func (c *Config) checkMaps(p *ir.Program) error {
 		if n >= len(c.Maps) { // not used: see supports
 			break
 		}
-		got, want := c.Maps[n].Shape, maps.Shape{Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: c.Maps[n].Pin}
+		got, want := c.Maps[n].Shape, maps.Shape{Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes && !m.Single}
 		if want.Slots = got.Slots; m.Cells {
 			want.Sets = max(got.Sets, int(c.Layout.CPUMask)+1)
 		}
-		if got != want || uint(got.Pin) > uint(got.KeyWords()) || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
+		if got != want || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
 			return fmt.Errorf("the table of map %d has the form %+v, not %+v", n, got, want)
 		}
 	}

@@ -38,7 +38,7 @@ func newGen(pl *planner, behind map[*ir.Instr]valueSet, second bool) *gen {
 	me, su, cm := &memory{pl, em, st, od, behind}, &surroundings{pl, em, st, od}, &comparisons{pl, em, st, od}
 	return &gen{
 		planner: pl, emitter: em, stubs: st, operands: od, memory: me, surroundings: su, comparisons: cm,
-		integers: &integers{pl, em, st, od}, variables: &variables{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, mapped: &mapped{pl, em, st, od, me},
+		integers: &integers{pl, em, st, od}, variables: &variables{pl, em, st, od}, copies: &copies{pl, em, st, od, me, su}, mapped: &mapped{planner: pl, emitter: em, stubs: st, operands: od, memory: me},
 		branches: &branches{pl, em, st, od, cm},
 	}
 }
@@ -58,10 +58,11 @@ func (g *gen) run() {
 		g.block(id, next)
 	}
 	g.cur = cold
-	for len(g.later) > 0 {
-		f := g.later[0]
-		g.later = g.later[1:]
-		f()
+	g.rest()
+	g.cur = functions
+	for _, f := range g.searches {
+		f.body()
+		g.rest()
 	}
 }
 

@@ -11,9 +11,9 @@ import (
 // machine's may have: the newer instructions (6.1), loads of any address (both).
 // All kernels, more tests and more programs with JALON_FULL=1.
 func TestGuests(t *testing.T) {
-	kernels, tests, runs := vmtest.Kernels[:1], "Differential|Uprobe|Typed|Walk|Tables|Interned|LateSpaces", "60"
+	kernels, tests, runs := vmtest.Kernels[:1], "Differential|Uprobe|Typed|Walk|Tables|Interned|LateSpaces|ManyUpdates|RetiredSlot", "60"
 	if os.Getenv("JALON_FULL") != "" {
-		kernels, tests, runs = vmtest.Kernels, "Differential|Operations|Deep|Null|Uprobe|Typed|RawTracepoint|Walk|Tables|Interned|LateSpaces", "2000"
+		kernels, tests, runs = vmtest.Kernels, "Differential|Operations|Deep|Null|Uprobe|Typed|RawTracepoint|Walk|Tables|Interned|LateSpaces|ManyUpdates|RetiredSlot", "2000"
 	}
 	for _, kernel := range kernels {
 		t.Run(kernel, func(t *testing.T) {

@@ -22,7 +22,7 @@ func (c *code) link(long bool) (asm.Instructions, error) {
 		at := offsets(all, far)
 		again := false
 		for n := range all {
-			if to[n] < 0 || far[n] {
+			if to[n] < 0 || far[n] || isCall(all[n].ins) {
 				continue
 			}
 			if d := at[to[n]] - at[n] - 1; d < -most || d > most {
@@ -137,6 +137,9 @@ func offsets(all []insn, far []bool) []int {
 	return at
 }
 
+// isCall reports calls of functions: the library finds them by their names.
+func isCall(i asm.Instruction) bool { return i.OpCode.JumpOp() == asm.Call }
+
 func isJa(i asm.Instruction) bool { return i.OpCode == asm.Ja.Op(asm.ImmSource) }
 
 // join writes the instructions with their offsets. A conditional jump that is
@@ -152,7 +155,7 @@ func join(all []insn, far []bool, at, target []int, long bool) (asm.Instructions
 		if i.note != "" {
 			ins.Metadata.Set(noteKey{}, i.note)
 		}
-		if target[n] < 0 {
+		if target[n] < 0 || isCall(ins) {
 			out = append(out, ins)
 			continue
 		}

@@ -10,16 +10,8 @@ import (
 // mapShow does not write to a line that other CPUs read, if the key is shown already.
 func (ma *mapped) mapShow(in *ir.Instr) {
 	state := int32(maps.Shown ^ maps.Hidden)
-	if ma.c.Maps[in.Aux].Single {
+	if tab := &ma.c.Maps[in.Aux]; tab.Single || tab.Reuse { // jalon may have retired it
 		state = maps.Shown
-	}
-	if ma.c.Maps[in.Aux].Reuse {
-		ma.ofSlot(in, func(slot asm.Register) {
-			ma.emit(asm.LoadMem(scratch, slot, maps.Tag, asm.Word))
-			ma.emit(asm.Or.Imm(scratch, maps.Shown))
-			ma.emit(asm.StoreMem(slot, maps.Tag, scratch, asm.Word))
-		})
-		return
 	}
 	ma.ofSlot(in, func(slot asm.Register) {
 		done := ma.newLabel()
@@ -35,6 +27,9 @@ func (ma *mapped) mapHide(in *ir.Instr) {
 	ma.ofSlot(in, func(slot asm.Register) {
 		ma.emit(asm.LoadMem(scratch, slot, maps.Tag, asm.Word))
 		ma.emit(asm.And.Imm(scratch, ^(maps.Shown ^ maps.Hidden)))
+		if ma.c.Maps[in.Aux].Reuse { // never retired, as it may be to what was loaded
+			ma.emit(asm.Or.Imm(scratch, maps.Hidden))
+		}
 		ma.emit(asm.StoreMem(slot, maps.Tag, scratch, asm.Word))
 	})
 }

@@ -22,6 +22,7 @@ type mapped struct {
 	*stubs
 	*operands
 	*memory
+	searches []*search
 }
 
 func init() {
@@ -44,47 +45,71 @@ func (ma *mapped) tablePointer(d asm.Register, in *ir.Instr, off uint64) {
 func (ma *mapped) keyAt(word int64) int16 { return ma.area(areaKey) + 8*int16(word) }
 
 // look is a search for a key being emitted. r0 points to the slot, r1 and r2 have the key, r3 the tag of a shown slot of the key,
-// r4 the slot's offset from the first. Of a longer key all words are on the stack, and r1 and r2 are free.
+// r4 the slot's offset from the first. Of a longer key all words are in memory, on the program's stack, and r1 and r2 are free.
 type look struct {
 	*mapped
-	in                         *ir.Instr
-	tab                        *Table
-	insert                     bool
-	one                        bool // a key never gets a second slot: see maps.Claims
-	found, done, none, claimed label
+	in     *ir.Instr
+	tab    *Table
+	insert bool
+	// one: a key never gets a second slot: see maps.Claims.
+	one                  bool
+	keys                 asm.Register // where the words of a longer key are, at key
+	key                  int16
+	found, none, claimed label // of a function
 }
 
+// mapLook looks at the first slot of the window in line: mostly the key is there. A function looks at the others. Each program has one for each
+// table and operation, which the verifier looks through once, however often it is called.
 func (ma *mapped) mapLook(in *ir.Instr) {
-	l := &look{mapped: ma, in: in, tab: &ma.c.Maps[in.Aux], insert: in.Op == ir.MapSlot, found: ma.newLabel(), done: ma.newLabel(), none: ma.newLabel(), claimed: ma.newLabel()}
+	l := &look{mapped: ma, in: in, tab: &ma.c.Maps[in.Aux], insert: in.Op == ir.MapSlot}
 	if l.tab.Single {
 		l.single()
 		return
 	}
-	l.one = l.insert && !ma.an.p.Maps[in.Aux].Cells
+	if l.keys = asm.R10; l.tab.More > 0 {
+		l.key = ma.keyAt(0)
+	}
 	ma.arguments(argument{asm.R1, in.A}, argument{asm.R2, in.B})
 	l.hash()
-	if n := l.tab.IndexShift(); n < 64 {
-		ma.mov(asm.R4, asm.R3)
-		ma.emit(asm.RSh.Imm(asm.R4, int32(n)))
-		ma.emit(asm.LSh.Imm(asm.R4, int32(bits.TrailingZeros64(l.tab.Stride()))))
-	} else {
-		ma.movImm(asm.R4, 0)
-	}
-	ma.emit(asm.Or.Imm(asm.R3, maps.Shown))
-	ma.tablePointer(asm.R0, in, maps.HeaderSize)
-	ma.emit(asm.Add.Reg(asm.R0, asm.R4))
-	slow := ma.newLabel()
+	l.first()
+	slow, done := ma.newLabel(), ma.newLabel()
 	ma.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
 	l.compare(slow)
-	l.take(slow)
-	ma.bind(l.found)
 	ma.emit(asm.Add.Imm(asm.R4, maps.HeaderSize))
-	ma.bind(l.done)
+	ma.bind(done)
 	l.forget()
 	ma.rare(func() {
 		ma.bind(slow)
-		l.window()
+		if l.tab.More > 0 {
+			ma.pointTo(asm.R1, asm.R10, int64(ma.keyAt(0)))
+			ma.mov(asm.R2, asm.R3)
+		}
+		s := ma.search(in)
+		ma.callTo(s.start, s.name)
+		ma.mov(asm.R4, asm.R0)
+		ma.jump(done)
 	})
+}
+
+// first makes r0 point to the first slot of the window, of which r3 has the hash.
+func (l *look) first() {
+	if n := l.tab.IndexShift(); n < 64 {
+		l.mov(asm.R4, asm.R3)
+		l.emit(asm.RSh.Imm(asm.R4, int32(n)))
+		l.emit(asm.LSh.Imm(asm.R4, strideBits(l.tab)))
+	} else {
+		l.movImm(asm.R4, 0)
+	}
+	l.emit(asm.Or.Imm(asm.R3, maps.Shown))
+	l.tablePointer(asm.R0, l.in, maps.HeaderSize)
+	l.emit(asm.Add.Reg(asm.R0, asm.R4))
+}
+
+func strideBits(t *Table) int32 { return int32(bits.TrailingZeros64(t.Stride())) }
+
+// loadKey loads word n of a longer key.
+func (l *look) loadKey(d asm.Register, n int64) {
+	l.emit(asm.LoadMem(d, l.keys, l.key+8*int16(n), asm.DWord))
 }
 
 // single gives the only slot of a map.
@@ -136,98 +161,11 @@ func (l *look) compare(other label) {
 	for n := range int64(l.tab.KeyWords()) {
 		key := [...]asm.Register{asm.R1, asm.R2}[n&1]
 		if l.tab.More > 0 {
-			l.emit(asm.LoadMem(key, asm.R10, l.keyAt(n), asm.DWord))
+			l.loadKey(key, n)
 		}
 		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Key+8*int16(n), asm.DWord))
 		l.jumpIf(asm.JNE, 8, asm.R5, key, other)
 	}
-}
-
-// window looks at all slots of the window.
-func (l *look) window() {
-	full := l.newLabel()
-	for range maps.Window {
-		taken, next := l.newLabel(), l.newLabel()
-		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
-		l.jumpIfImm(asm.JNE, 8, asm.R5, 0, taken)
-		if l.insert {
-			l.room(next)
-			l.mov(asm.R5, asm.R0)
-			l.movImm(asm.R0, 0)
-			l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
-			l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
-			l.jumpIfImm(asm.JEq, 8, asm.R0, 0, l.claimed)
-			l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Claimed))
-			l.mov(asm.R0, asm.R5)
-			if l.one {
-				l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
-			} else {
-				l.jump(next)
-			}
-		} else {
-			l.jump(l.none)
-		}
-		l.bind(taken)
-		l.await(full)
-		l.compare(next)
-		l.take(next)
-		l.jump(l.found)
-		l.bind(next)
-		l.emit(asm.Add.Imm(asm.R0, int32(l.tab.Stride())))
-		l.emit(asm.Add.Imm(asm.R4, int32(l.tab.Stride())))
-	}
-	if l.insert {
-		l.reuse()
-		l.takeGone(full)
-		l.bind(full)
-		l.tablePointer(asm.R5, l.in, maps.Full)
-		l.movImm(asm.R0, 1)
-		l.emit(asm.AddAtomic.Mem(asm.R5, asm.R0, asm.DWord, 0))
-	}
-	l.bind(l.none)
-	l.movImm(asm.R4, 0)
-	l.jump(l.done)
-	if l.insert {
-		l.bind(l.claimed)
-		l.takeRoom(full)
-		l.fill()
-		l.jump(l.found)
-	}
-}
-
-// claims is how often a slot is looked at again that another program has claimed for the same key.
-const claims = 64
-
-// await waits for a slot that is claimed for the same key, whose tag is in r5, or goes to full. Of the slots that are reused, only a
-// program that this one interrupts can have it.
-func (l *look) await(full label) {
-	if !l.one {
-		return
-	}
-	again, ready, claimed := l.newLabel(), l.newLabel(), l.newLabel()
-	flip := func() { l.emit(asm.Xor.Imm(asm.R5, maps.Shown^maps.Claimed)) }
-	flip()
-	l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, claimed)
-	flip()
-	l.bind(ready)
-	l.rare(func() {
-		l.bind(claimed)
-		if l.tab.Reuse {
-			l.jump(full)
-			return
-		}
-		l.storeImm(asm.R10, l.area(areaWord), 8, claims)
-		l.bind(again)
-		l.emit(asm.LoadMem(asm.R5, asm.R10, l.area(areaWord), asm.DWord))
-		l.emit(asm.Add.Imm(asm.R5, -1))
-		l.emit(asm.StoreMem(asm.R10, l.area(areaWord), asm.R5, asm.DWord))
-		l.jumpIfImm(asm.JEq, 8, asm.R5, 0, full)
-		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
-		flip()
-		l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, again)
-		flip()
-		l.jump(ready)
-	})
 }
 
 // forget makes the result of r4. The verifier would follow what comes after once for each slot of the window, since it knows

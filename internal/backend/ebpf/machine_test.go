@@ -59,7 +59,7 @@ func overwriting(l ring.Layout) ring.Layout {
 // testTables are the tables of irgen's maps.
 func testTables() (list []Table) {
 	for _, m := range irgen.MapsOf {
-		t := Table{Name: m.Name, Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single}}
+		t := Table{Name: m.Name, Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes}}
 		if m.Cells {
 			t.Sets = 2
 		}

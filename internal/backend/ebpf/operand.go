@@ -176,8 +176,17 @@ func (od *operands) pointTo(d, base asm.Register, off int64) {
 	}
 }
 
-// rare leaves f to be called when the blocks are done; it writes to the cold
-// section and sees the position as it is now.
+// rest writes what rare has left, in the present section.
+func (st *stubs) rest() {
+	for len(st.later) > 0 {
+		f := st.later[0]
+		st.later = st.later[1:]
+		f()
+	}
+}
+
+// rare leaves f to be called when the blocks, or the function, are done; it writes to the cold
+// section (behind the function) and sees the position as it is now.
 func (st *stubs) rare(f func()) {
 	id, pos, result := st.id, st.pos, st.result
 	st.later = append(st.later, func() {

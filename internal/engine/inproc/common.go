@@ -22,8 +22,7 @@ type Common struct {
 // commonTable is a Common that is in the process.
 type commonTable struct {
 	Common
-	addr  uint64
-	ended map[uint64]bool // threads whose slots may still be pinned
+	addr uint64
 }
 
 // checkAt is a word of a table's header that nothing else uses.
@@ -114,10 +113,7 @@ func (c *Callbacks) Thread(ev process.ThreadEvent) {
 		delete(n.of, ev.TID)
 		n.unlist(old) // another one that has it is listed when it is missed
 	}
-	switch {
-	case ev.Kind == process.ThreadDied:
-		n.buffers.unpin(ev.TID)
-	case ev.FSBase != 0 && n.of[ev.TID] == 0:
+	if ev.Kind != process.ThreadDied && ev.FSBase != 0 && n.of[ev.TID] == 0 {
 		n.of[ev.TID] = ev.FSBase
 		if n.have[ev.FSBase]++; n.have[ev.FSBase] > 1 {
 			n.unlist(ev.FSBase)
@@ -129,7 +125,7 @@ func (c *Callbacks) Thread(ev process.ThreadEvent) {
 // missed: a hit program of the thread has made a load that cannot be made, perhaps since it did not find its number.
 func (n *numbers) missed(tid int) {
 	if pointer := n.of[tid]; pointer != 0 && n.have[pointer] == 1 {
-		n.buffers.threadTable(func(r *maps.Reader) { r.List(threadKey(pointer), uint64(tid)|maps.Pinned) })
+		n.buffers.threadTable(func(r *maps.Reader) { r.List(threadKey(pointer), uint64(tid)) })
 	}
 }
 
@@ -150,27 +146,6 @@ func (b *buffers) threadTable(f func(r *maps.Reader)) {
 	var err error
 	defer b.mem.Guard(&err)()
 	f(b.reader(t))
-}
-
-// unpinEvery is how many slots a table has for each thread that has ended, before it is looked through.
-const unpinEvery = 256
-
-// unpin lets others have the slots that a thread has had, which has ended.
-func (b *buffers) unpin(tid int) {
-	b.tablesLock.Lock()
-	defer b.tablesLock.Unlock()
-	for _, t := range b.common {
-		if t.Pin == 0 || t.Memory == nil {
-			continue
-		}
-		if t.ended == nil {
-			t.ended = map[uint64]bool{}
-		}
-		if t.ended[uint64(tid)] = true; len(t.ended)*unpinEvery >= t.Slots {
-			maps.NewReader(t.Shape, t.Memory).Unpin(t.ended)
-			t.ended = nil
-		}
-	}
 }
 
 // commonRanges lists the memory of common tables in the process.

@@ -23,7 +23,7 @@ var copiedCode = []struct {
 		// CodeRange::RemapEmbeddedBuiltins maps the file's pages again, near compiled code. If they are not
 		// one mapping (for example when some are guarded), it copies their bytes.
 		from: "v8_Default_embedded_blob_code_", size: "v8_Default_embedded_blob_code_size_", names: []string{"Builtins_"},
-		why: "V8 runs a copy of its builtins, which it makes from memory; --engine=kernel sees the copies",
+		why: "V8 runs a copy of its builtins, which it makes from memory; the kernel's uprobes see the copies (jalon trace --engine=kernel; jalon run without -p, -c and --)",
 	},
 	{
 		// The code between these symbols is copied to writable memory, and the write barriers are copied

@@ -166,7 +166,7 @@ func (u *uprober) asUprobes(list []*site) []error {
 
 // foreignError returns the error for a site with another tracer's breakpoint.
 func foreignError(addr uint64, why error) error {
-	return fmt.Errorf("another tracer's breakpoint (a uprobe of perf or bpftrace, a debugger's, or one that a killed jalon has left) is at %#x, and the kernel engine cannot share it: %w; end the other tracer, or trace all of this program's processes with --engine=kernel", addr, why)
+	return fmt.Errorf("another tracer's breakpoint (a uprobe of perf or bpftrace, a debugger's, or one that a killed jalon has left) is at %#x, and the kernel engine cannot share it: %w; end the other tracer, or let the kernel trace all processes of this program (jalon trace --engine=kernel; jalon run without -p, -c and --)", addr, why)
 }
 
 // MayUprobe refuses sites where the kernel cannot insert a breakpoint, or would insert it elsewhere: it

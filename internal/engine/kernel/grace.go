@@ -1,5 +1,10 @@
 package kernel
 
+import "github.com/jalon-trace/jalon/internal/bpf"
+
+// MayGrace reports whether Grace is permitted.
+func MayGrace() bool { return bpf.MayGrace() }
+
 // graces waits for programs.
 type graces struct{ of *loader }
 

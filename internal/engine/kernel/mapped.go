@@ -43,14 +43,14 @@ func (e *loader) tableOf(m *ir.Map) (*table, error) {
 			return t, nil
 		}
 	}
-	return e.newTable(m, 0)
+	return e.newTable(m)
 }
 
-// newTable makes a table; pin as in maps.Shape.
-func (e *loader) newTable(m *ir.Map, pin int) (*table, error) {
+// newTable makes a table.
+func (e *loader) newTable(m *ir.Map) (*table, error) {
 	t := &table{name: m.Name, code: ebpf.Table{
 		Name:  fmt.Sprintf("%s_map%d", bufferName, len(e.tables)),
-		Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Own && !m.Single, Pin: pin},
+		Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes && !m.Single},
 	}}
 	if m.Cells {
 		t.code.Sets = int(e.mem.flat.Layout(0).CPUMask) + 1
@@ -81,12 +81,12 @@ type Common struct {
 	Memory []byte
 }
 
-// Common makes the table of a map that programs in a process use too, before the first Load. It has no cells; pin is as in maps.Shape.
-func (e *Engine) Common(m *ir.Map, pin int) (Common, error) {
+// Common makes the table of a map that programs in a process use too, before the first Load. It has no cells.
+func (e *Engine) Common(m *ir.Map) (Common, error) {
 	if err := e.Permitted(); err != nil {
 		return Common{}, err
 	}
-	t, err := e.loader.newTable(m, pin)
+	t, err := e.loader.newTable(m)
 	if err != nil {
 		return Common{}, err
 	}

@@ -11,7 +11,7 @@ import (
 var MapsOf = [...]ir.Map{
 	{Name: "one", Words: 1, Slots: 8},
 	{Name: "five", Words: 5, Slots: 8, Limit: 64, Shared: true},
-	{Name: "long", Words: 1, Slots: 8, More: 3},
+	{Name: "long", Words: 1, Slots: 8, More: 3, Deletes: true, Shared: true},
 	{Name: "cells", Words: 6, Slots: 8, Limit: 64, Cells: true},
 	{Name: "single", Words: 3, Slots: 1, Single: true, Cells: true},
 }

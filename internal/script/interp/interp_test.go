@@ -32,7 +32,7 @@ func output(t *testing.T, src string, json bool) string {
 	})
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
-	if err := m.Loop(ctx, nil, func() {}); err != nil {
+	if err := m.Loop(ctx, ctx, nil, func() {}); err != nil {
 		b.WriteString(err.Error())
 	}
 	m.PrintMaps()
@@ -177,7 +177,7 @@ func TestInterrupted(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	m := New(p, Options{Now: time.Now})
-	if err := m.Loop(ctx, nil, func() {}); err != nil {
+	if err := m.Loop(ctx, ctx, nil, func() {}); err != nil {
 		t.Error(err)
 	}
 }
@@ -193,7 +193,7 @@ func TestEndlessLoop(t *testing.T) {
 		t.Fatal(err)
 	}
 	m := New(p, Options{Now: time.Now})
-	if err := m.Loop(t.Context(), nil, func() {}); err == nil || !strings.Contains(err.Error(), "has not ended") {
+	if err := m.Loop(t.Context(), t.Context(), nil, func() {}); err == nil || !strings.Contains(err.Error(), "has not ended") {
 		t.Errorf("%v", err)
 	}
 }
@@ -214,7 +214,7 @@ func FuzzRun(f *testing.F) {
 		m := New(p, Options{Out: &b, Err: &b, Now: time.Now, Boot: func() uint64 { return 1 }, Mono: func() uint64 { return 1 }, System: func(string) ([]byte, error) { return nil, nil }})
 		ctx, cancel := context.WithTimeout(context.Background(), 50*time.Millisecond)
 		defer cancel()
-		_ = m.Loop(ctx, nil, func() {})
+		_ = m.Loop(ctx, ctx, nil, func() {})
 		m.PrintMaps()
 	})
 }

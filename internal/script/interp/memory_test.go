@@ -89,7 +89,7 @@ func TestMemory(t *testing.T) {
 		var b strings.Builder
 		k := newFakeKernel()
 		m := New(p, Options{Out: &b, Err: &b, Now: time.Now, Kernel: k})
-		if err := m.Loop(context.Background(), nil, func() {}); err != nil {
+		if err := m.Loop(context.Background(), context.Background(), nil, func() {}); err != nil {
 			b.WriteString(err.Error())
 		}
 		if got := b.String(); !strings.HasPrefix(got, want) && !strings.Contains(got, "error: "+want) {
@@ -112,7 +112,7 @@ func TestMemoryAfterProbe(t *testing.T) {
 		t.Fatal(err)
 	}
 	var b strings.Builder
-	if err := New(p, Options{Out: &b, Err: &b, Now: time.Now, Kernel: newFakeKernel()}).Loop(context.Background(), nil, func() {}); err != nil {
+	if err := New(p, Options{Out: &b, Err: &b, Now: time.Now, Kernel: newFakeKernel()}).Loop(context.Background(), context.Background(), nil, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if got := b.String(); !strings.Contains(got, "not in a variable") || !strings.HasSuffix(got, "0\n7\n") {
@@ -140,7 +140,7 @@ func TestTimeMap(t *testing.T) {
 	}
 	var b strings.Builder
 	m := New(p, Options{Out: &b, Err: &b, Now: time.Now, TimeMap: "@t", JSON: true})
-	if err := m.Loop(context.Background(), nil, func() {}); err != nil {
+	if err := m.Loop(context.Background(), context.Background(), nil, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	m.PrintMaps()

@@ -58,15 +58,15 @@ func (m *Machine) all(ctx context.Context, provider string) error {
 }
 
 // Loop runs the script without sites: begin probes, then timers and signals until exit() or the end of ctx, then end
-// probes. usr1 receives a value for each signal. begun is called after the begin probes, unless they end the script:
+// probes, as Finish. usr1 receives a value for each signal. begun is called after the begin probes, unless they end the script:
 // it lets the program run, whose end would interrupt them.
-func (m *Machine) Loop(ctx context.Context, usr1 <-chan struct{}, begun func()) error {
+func (m *Machine) Loop(ctx, signalled context.Context, usr1 <-chan struct{}, begun func()) error {
 	err := m.Begin(ctx)
 	if ended, _ := m.Ended(); err == nil && !ended {
 		begun()
 		err = m.Wait(ctx, usr1, false)
 	}
-	if e := m.Finish(ctx); err == nil {
+	if e := m.Finish(signalled); err == nil {
 		err = e
 	}
 	return err
@@ -75,8 +75,13 @@ func (m *Machine) Loop(ctx context.Context, usr1 <-chan struct{}, begun func()) 
 // Begin runs the begin probes.
 func (m *Machine) Begin(ctx context.Context) error { return m.all(ctx, "begin") }
 
-// Finish runs the end probes.
-func (m *Machine) Finish(ctx context.Context) error { return m.all(context.WithoutCancel(ctx), "end") }
+// Finish runs the end probes. They are interrupted when a signal ends signalled, unless that was what has ended the script.
+func (m *Machine) Finish(signalled context.Context) error {
+	if signalled.Err() != nil {
+		signalled = context.WithoutCancel(signalled)
+	}
+	return m.all(signalled, "end")
+}
 
 // Wait runs timers and signals until exit() or the end of ctx. Without any of them, it returns at once unless there
 // are sites.

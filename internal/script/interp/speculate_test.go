@@ -59,7 +59,7 @@ func TestFolded(t *testing.T) {
 	}
 	var b strings.Builder
 	m := New(p, Options{Out: &b, Err: &b, Now: time.Now, Folded: true})
-	if err := m.Loop(context.Background(), nil, func() {}); err != nil {
+	if err := m.Loop(context.Background(), context.Background(), nil, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	stack := func(k types.Kind) *types.Type { return &types.Type{Kind: k, Stack: types.Stack{Mode: "bpftrace"}} }
@@ -91,7 +91,7 @@ func TestLive(t *testing.T) {
 	}
 	var b strings.Builder
 	m := New(p, Options{Out: &b, Err: &b, Now: time.Now, Live: time.Millisecond, Clear: true})
-	if err := m.Loop(context.Background(), nil, func() {}); err != nil {
+	if err := m.Loop(context.Background(), context.Background(), nil, func() {}); err != nil {
 		t.Fatal(err)
 	}
 	if n := strings.Count(b.String(), "\033[H\033[2J@x: "); n < 5 {

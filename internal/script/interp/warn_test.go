@@ -33,7 +33,7 @@ func TestWarn(t *testing.T) {
 		var b strings.Builder
 		c.opts.Out, c.opts.Err, c.opts.Now = &b, &b, time.Now
 		m := New(p, c.opts)
-		if err := m.Loop(context.Background(), nil, func() {}); err != nil {
+		if err := m.Loop(context.Background(), context.Background(), nil, func() {}); err != nil {
 			t.Fatal(err)
 		}
 		inOrder(t, b.String(), c.want)

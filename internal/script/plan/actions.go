@@ -25,8 +25,7 @@ import (
 // that one would change maps. There a probe is at the site as a whole or not at all, except for maps from which sites take addresses.
 //
 // A map of numbers whose sites are in the process and in the kernel is in memory that both have (SiteMap.Both), unless Options.Apart. Programs of the
-// kernel then interrupt hits in the process on their thread, so more is asked of it: see common. In the kernel, elements are deleted only by keys with
-// the thread, and cleared only by end probes: see package maps, Shape.Reuse.
+// kernel then interrupt hits in the process on their thread, so more is asked of it: see common. A map of numbers in the kernel is cleared only by end probes.
 
 // SiteMap is a map that sites change.
 type SiteMap struct {
@@ -40,11 +39,10 @@ type SiteMap struct {
 	At              script.Node // a statement that adds elements
 	Both            bool        // a map of numbers that sites in the process and in the kernel use
 	Deletes         bool        // a site deletes elements
+	InKernel        bool        // sites of a map of numbers are in the kernel
 	Clears          bool        // a probe in jalon clears it
 	keyed           bool        // Parts is known
 	process, kernel bool        // sites of a map of numbers are in the process, in the kernel
-	interrupts      bool        // elements are deleted at a place whose programs interrupt others, see interrupts
-	interrupted     bool        // a site in the kernel can be interrupted by them
 	depends         bool        // a change in the process depends on the value before
 	written         bool        // sites in the kernel change it
 	used            bool        // a site changes it
@@ -85,11 +83,12 @@ type candidates struct {
 	maps  map[string]*SiteMap
 	bad   map[string]bool // maps that were found to be in jalon
 	whole bool            // probes are at the site as a whole or not at all
+	keeps bool            // Options.Keeps
 }
 
 // newCandidates are all maps but bad ones.
 func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidates {
-	c := &candidates{p: p, maps: map[string]*SiteMap{}, bad: bad, whole: exits(p)}
+	c := &candidates{p: p, maps: map[string]*SiteMap{}, bad: bad, whole: exits(p), keeps: opt.Keeps}
 	for _, m := range p.Maps {
 		if k := (&SiteMap{Map: m, Step: 1}); !opt.InJalon && !bad[m.Name] && (m.Decl == nil || opt.declared) && (m.Value.Aggregated() || scalar(m.Value) && (!c.whole || opt.addresses[m.Name])) {
 			c.maps[m.Name] = k
@@ -144,24 +143,14 @@ func (c *candidates) crowded() {
 	}
 }
 
-// unfit puts maps into jalon that the kernel cannot have: their slots are given back while no program runs, which cannot be made sure
-// there, except if each key is one thread's, and no program deletes a key that a program has found which it interrupts: the slot could be another key's then.
+// unfit puts maps into jalon that the kernel cannot have, or not together with the process.
 func (c *candidates) unfit() {
 	for name, k := range c.maps {
-		switch {
-		case !k.used || !k.kernel:
-		case k.Deletes && !strings.Contains(k.Parts, string(PartThread)), k.process && !k.common(), k.interrupts && k.interrupted:
+		if k.used && k.kernel && (k.Deletes && c.keeps || k.process && !k.common()) {
 			c.drop(name)
 		}
 	}
 }
-
-// interrupts are places whose programs run in interrupts, so that they interrupt programs of the same thread; not those of guarded places, where the kernel
-// (bpf_prog_active) runs no program within another one.
-var (
-	interrupts = map[string]bool{"profile": true, "interval": true, "software": true, "hardware": true}
-	guarded    = map[string]bool{"profile": true, "interval": true, "software": true, "hardware": true, "kprobe": true, "kretprobe": true}
-)
 
 // common reports whether sites in the process and in the kernel can use one table:
 //
@@ -203,7 +192,7 @@ func (c *candidates) used() (out []*SiteMap) {
 	for _, m := range c.p.Maps {
 		if k := c.maps[m.Name]; k != nil && k.used {
 			k.Parts = strings.ReplaceAll(k.Parts, string(partKernelComm), string(PartText))
-			k.Both = k.process && k.kernel
+			k.Both, k.InKernel = k.process && k.kernel, k.kernel
 			out = append(out, k)
 		}
 	}

@@ -16,7 +16,6 @@ func atThisSite(w *translator, name string) *SiteMap {
 	}
 	if w.inKernel() {
 		k.kernel = true
-		k.interrupted = k.interrupted || !guarded[w.s.Point.Provider.Name]
 	} else {
 		k.process = true
 	}

@@ -29,6 +29,7 @@ type Options struct {
 	Child   int    // the process of -c, if it has been started
 	InJalon bool   // all maps are in jalon
 	Apart   bool   // the process has no memory in common with the kernel
+	Keeps   bool   // the kernel engine cannot give slots of deleted keys back
 	// declared: maps of which the script says what kind they are, and how many elements they have, may be at the sites too.
 	declared bool
 	// followed are the maps of jalon's from which a site would take an address: they are noted here. addresses are those that are at the

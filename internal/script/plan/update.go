@@ -71,7 +71,6 @@ func (w *planner) elementOf(m *script.Map, key script.Expr, do Do) *Update {
 		return nil
 	}
 	k.Deletes = k.Deletes || do == Delete
-	k.interrupts = k.interrupts || do == Delete && interrupts[w.s.Point.Provider.Name]
 	return w.updateOf(k, m, key, do)
 }
 

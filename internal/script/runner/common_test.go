@@ -163,21 +163,26 @@ func TestCommonTime(t *testing.T) {
 	}
 }
 
-// TestCommonReuse: slots of deleted elements of threads that have ended go to others, in the process and in the kernel.
+// TestCommonReuse: slots of deleted elements go to others, in the process and in the kernel, when no hit of either uses them any more.
 func TestCommonReuse(t *testing.T) {
 	needRoot(t)
 	path := compileC(t, "commons", commons, "-pthread")
-	const rounds, calls = 100, 3
-	for _, src := range []string{
-		`uprobe:PROG:mark { @t[tid] = arg1; } tracepoint:syscalls:sys_enter_getpgid /@t[tid]/ { @sum = sum(@t[tid]); delete(@t, tid); }`,
-		`uprobe:PROG:mark { @t[tid, "a", arg1] = arg1; } tracepoint:syscalls:sys_enter_getpgid /@t[tid, "a", (uint64)args.pid]/ { @sum = sum(@t[tid, "a", (uint64)args.pid]); delete(@t, (tid, "a", (uint64)args.pid)); }`,
+	for _, c := range []struct {
+		rounds, calls uint64
+		src           string
+	}{
+		{100, 3, `uprobe:PROG:mark { @t[tid] = arg1; } tracepoint:syscalls:sys_enter_getpgid /@t[tid]/ { @n = count(); delete(@t, tid); }`},
+		{400, 64, `uprobe:PROG:mark { @t[tid, "a", arg1 & 63] = arg1; } tracepoint:syscalls:sys_enter_getpgid /@t[tid, "a", (uint64)args.pid]/ { @n = count(); delete(@t, (tid, "a", (uint64)args.pid)); }`},
+		{400, 64, `uprobe:PROG:mark { @t[tid, arg1 & 63] = arg1; } tracepoint:syscalls:sys_enter_getpgid /@t[tid, (uint64)args.pid] != 0/ { @n = count(); delete(@t, (tid, (uint64)args.pid)); }`},
 	} {
-		w := &whereOf{}
-		src = strings.ReplaceAll("config = { max_map_keys = 32 } "+src, "PROG", path)
-		got, _ := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(rounds), fmt.Sprint(calls)}, Maps: w.add, Warn: func(text string) { t.Error(text) }})
-		if n := sumOf(numbersOf(t, got)["@sum"]); n != 3*rounds*calls*(calls+1)/2 || !strings.Contains(w.text, "@t"+inCommon) {
-			t.Errorf("%s\n%s%s", src, got, w.text)
+		w, lost, calls := &whereOf{}, uint64(0), 3*c.rounds*c.calls
+		src := strings.ReplaceAll("config = { max_map_keys = 32 } "+c.src, "PROG", path)
+		got, _ := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(c.rounds), fmt.Sprint(c.calls)}, Maps: w.add, Warn: lostOf(&lost)})
+		n := sumOf(numbersOf(t, got)["@n"])
+		if n+lost != calls || n < calls/10 || calls < 1000 && lost > 0 || !strings.Contains(w.text, "@t"+inCommon) {
+			t.Errorf("%s\n%d found, %d lost, of %d\n%s%s", src, n, lost, calls, got, w.text)
 		}
+		t.Logf("%d found, %d lost, of %d", n, lost, calls)
 	}
 }
 
@@ -355,28 +360,5 @@ func TestCommonVandal(t *testing.T) {
 	got, _ := runScript(t, src, Options{Argv: []string{path}, Maps: w.add})
 	if strings.Count(w.text, inCommon) < 3 || !strings.Contains(got, "@hits: ") {
 		t.Errorf("%.2000s\n%s", got, w.text)
-	}
-}
-
-// TestDeletedByInterrupts: a timer whose program can interrupt one that has found the element does not delete it at the site: a thread's slot could be another's
-// then. Where the kernel runs no such program within another one, it does.
-func TestDeletedByInterrupts(t *testing.T) {
-	needRoot(t)
-	path := compileC(t, "commons", commons, "-pthread")
-	for _, c := range []struct {
-		set, del string
-		inJalon  bool
-	}{
-		{"uprobe:PROG:mark", "profile:hz:999", true},
-		{"tracepoint:syscalls:sys_enter_getpgid", "software:cpu-clock:1000000", true},
-		{"uprobe:PROG:mark", "tracepoint:syscalls:sys_enter_getpgid", false},
-		{"profile:hz:99", "software:cpu-clock:1000000", false},
-	} {
-		w := &whereOf{}
-		src := strings.NewReplacer("PROG", path).Replace(c.set + " /pid == cpid/ { @t[tid] = 1; } " + c.del + " /pid == cpid/ { delete(@t, tid); }")
-		runScript(t, strings.ReplaceAll(src, "PROG", path), Options{Argv: []string{path, "1", "1000"}, Uprobes: true, Maps: w.add})
-		if strings.Contains(w.text, "@t in jalon: ") != c.inJalon {
-			t.Errorf("%s: %s", src, w.text)
-		}
 	}
 }

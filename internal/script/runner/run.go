@@ -108,7 +108,7 @@ func sitesOf(ctx context.Context, p *check.Program, opt plan.Options, kernel boo
 // Run runs a script to its end: exit(), the end of ctx, the end of the program or process. The machine has its maps.
 func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, error) {
 	opt.Uprobes = opt.Uprobes || !host.Processor.CanDecode
-	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching, InJalon: opt.InJalon}
+	planned := plan.Options{Process: !opt.Uprobes && (opt.Pid != 0 || opt.Argv != nil), Program: programOf(opt), Files: matching, InJalon: opt.InJalon, Keeps: !session.GivesBack()}
 	planned.Foreign = foreign(planned.Program)
 	if opt.Boot != nil && opt.Mono != nil {
 		planned.Slept = interp.Slept(opt.Boot, opt.Mono)
@@ -267,8 +267,8 @@ func spare(site *plan.Site) bool {
 //  3. hits, timers and signals until the script ends,
 //  4. the sites are removed, and what was recorded before the end is executed,
 //  5. end probes.
-func (s *running) run(ctx context.Context) error {
-	ctx, cancel := context.WithCancel(ctx)
+func (s *running) run(signalled context.Context) error {
+	ctx, cancel := context.WithCancel(signalled)
 	defer cancel()
 	s.ctx, s.cancel = context.WithoutCancel(ctx), cancel
 	m := s.machine
@@ -313,7 +313,7 @@ func (s *running) run(ctx context.Context) error {
 	if s.result != nil {
 		s.lost(&s.result.Summary)
 	}
-	err = m.Finish(ctx)
+	err = m.Finish(signalled)
 	s.load()
 	for name := range s.maps.full {
 		if s.maps.full[name] > 0 {

@@ -91,7 +91,7 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 	if opt.Argv != nil {
 		program = opt.Argv[0]
 	}
-	p, err := check.Check(s, check.Options{Source: source.New(source.Options{Program: program}), Process: opt.Argv != nil})
+	p, err := check.Check(s, check.Options{Source: source.New(source.Options{Program: program}), Process: opt.Argv != nil, Unsafe: opt.System != nil})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,14 +100,16 @@ func runScript(t *testing.T, src string, opt Options) (string, *interp.Machine) 
 	if opt.Out != nil {
 		to = io.MultiWriter(&out, opt.Out)
 	}
-	opt.Options = interp.Options{Out: to, Err: &warnings, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
+	opt.Options = interp.Options{Out: to, Err: &warnings, System: opt.System, JSON: opt.JSON, Quiet: true, Now: time.Now, Boot: clock(unix.CLOCK_BOOTTIME), Mono: clock(unix.CLOCK_MONOTONIC)}
 	opt.Warn = func(text string) {
 		t.Log(text)
 		if warn != nil {
 			warn(text)
 		}
 	}
-	opt.IO.Out, opt.IO.Err = os.Stderr, os.Stderr
+	if opt.IO.Out == nil {
+		opt.IO.Out, opt.IO.Err = os.Stderr, os.Stderr
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer cancel()
 	m, err := Run(ctx, p, opt)

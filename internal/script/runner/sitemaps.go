@@ -32,6 +32,8 @@ type siteMaps struct {
 	last    bool           // they were loaded when nothing could change any more
 	// before has what maps of numbers had when they were loaded last, by the engine.
 	before map[bool]map[string]maps.Merged
+	// uncleared clear maps for which that was not possible, since the session was about to end.
+	uncleared []func()
 
 	mu      sync.Mutex
 	retired map[string]maps.Merged // of threads that have ended
@@ -47,7 +49,7 @@ var kinds = map[string]sema.MapKind{
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
 	for _, k := range list {
-		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Both: k.Both}
+		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Deletes: k.Deletes, Both: k.Both}
 		room := limit
 		if k.Decl != nil {
 			room = int64(min(k.Decl.Max, sema.MaxMapSlots))
@@ -55,6 +57,9 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 		room = min(room, sema.MaxMapSlots)
 		for int64(d.Slots) < room {
 			d.Slots *= 2
+		}
+		if k.Deletes && k.InKernel && !k.Scalar { // for new keys until the slots of deleted ones are given back
+			d.Slots = min(max(2*d.Slots, spareSlots), sema.MaxMapSlots)
 		}
 		if !k.Deletes { // keys that hits delete keep their slots for a while
 			d.Limit = int(room)
@@ -80,6 +85,9 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 	}
 	return m
 }
+
+// spareSlots is how many slots a table has at least where ever new keys wait until programs of the kernel have ended.
+const spareSlots = 1 << 15
 
 // partKinds are the kinds of parts of keys.
 var partKinds = map[byte]sema.KeyKind{
@@ -191,11 +199,9 @@ func (s *running) named(d *sema.Map, parts string, list []elements) maps.Merged 
 			key := slices.Clone(t.Key)
 			for i, part := range d.Key {
 				switch w := key[first[i]:]; {
-				case d.Both && part.Kind == sema.KeyThread:
-					w[0] &^= maps.Pinned
 				case part.Kind == sema.KeySite:
 					w[0] = s.siteName(parts[i], of.kernel, w[0])
-				case of.kernel || of.ended || part.Kind != sema.KeyThread && part.Kind != sema.KeyComm:
+				case of.kernel || of.ended || d.Both || part.Kind != sema.KeyThread && part.Kind != sema.KeyComm:
 				default:
 					setThread(w, part, s.sess.Thread(w[0]))
 				}
@@ -252,7 +258,9 @@ func (s *running) clear(name string) {
 			}
 		})
 	}
-	_ = s.sess.Look(context.Background(), f) // an error: the session has ended, and jalon's elements are those of the map
+	if s.sess.Look(context.Background(), f) != nil { // the session ends: before the map is loaded once more
+		s.maps.uncleared = append(s.maps.uncleared, f)
+	}
 }
 
 // process is the process of a stack in a key.
@@ -299,6 +307,10 @@ func (s *running) load() {
 	}
 	read := map[string]maps.Merged{}
 	f := func() {
+		for _, clear := range s.maps.uncleared {
+			clear()
+		}
+		s.maps.uncleared = nil
 		found := map[string][]elements{}
 		clear(s.maps.full)
 		s.maps.frames, s.maps.owners = map[uint64][]printf.Frame{}, map[uint64]int{}

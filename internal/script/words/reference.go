@@ -106,9 +106,9 @@ other statements, with what these read of the maps. A pointer that comes from su
   the value before, as in ` + "`if (@max < $x) { @max = $x; }` or `@x = @x + 1`" + `, is executed in jalon, in the order of time, except if
   ` + "`tid`" + ` is a part of the key. ` + "`delete`" + ` of a key that another thread changes at the same moment leaves the one or the other.
 - Where memory cannot be read, the statement has no effect, and a warning at the end has the number.
-- A map of numbers with places in the process and in the kernel is one table in memory that both have (see below). In the kernel elements
-  are deleted only by keys with ` + "`tid`" + ` (and by timers and counters only if all places of the map in the kernel are such, or kprobes), and only end probes clear the map; otherwise it is in jalon. (The slots of deleted keys are given back
-  by jalon, with the threads stopped, or are taken by a thread that needs one.)
+- A map of numbers with places in the process and in the kernel is one table in memory that both have (see below). In the kernel only end probes clear
+  the map; otherwise it is in jalon. (Slots of deleted keys are given back by jalon, where the kernel uses the map when all programs have ended that may have found them. That
+  needs CAP_SYS_ADMIN; without it a map of which elements are deleted in the kernel is in jalon.)
 - ` + "`" + `max_map_keys` + "`" + ` (or what the declaration says) is how many elements the map has, in each engine if it has places in both; updates of further
   keys are lost and counted. Two maps may have more: one from which places delete, whose deleted elements need room for a while, and one of numbers that a
   timer has cleared, whose keys may come back.

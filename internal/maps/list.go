@@ -2,7 +2,7 @@ package maps
 
 import "sync/atomic"
 
-// Changes of tables that both engines use, and of the table of the threads' numbers, which only jalon changes.
+// Changes of the table of the threads' numbers, which only jalon changes.
 
 // List makes n the number of a key, which is then in the map. Only one writer may call it, and no writer that lives and has the slot of a hidden
 // key may go on to use it. false: there is no room.
@@ -55,21 +55,4 @@ func (r *Reader) hasKey(at uint64, key []uint64) bool {
 		}
 	}
 	return true
-}
-
-// Unpin lets others take the slots of the hidden keys of threads, which have ended.
-func (r *Reader) Unpin(threads map[uint64]bool) {
-	if r.shape.Pin == 0 {
-		return
-	}
-	for i := range r.slots() {
-		at := r.slot(i)
-		word := r.word(at + Key + 8*uint64(r.shape.Pin-1))
-		if atomic.LoadUint64(r.word(at+Tag))&StateMask != Hidden {
-			continue
-		}
-		if w := atomic.LoadUint64(word); w&Pinned != 0 && threads[w&^Pinned] {
-			atomic.StoreUint64(word, w&^Pinned)
-		}
-	}
 }

@@ -43,23 +43,22 @@ func TestList(t *testing.T) {
 	}
 }
 
-// TestUnpin: the hidden keys of a thread lose their bit, and no others.
-func TestUnpin(t *testing.T) {
-	r := emptyTable(Shape{Slots: 8, Words: 1, Reuse: true, Pin: 1})
-	for n := range uint64(6) {
-		r.List([]uint64{n/3 | Pinned, n}, 1)
-		if n%3 > 0 {
-			r.Unlist([]uint64{n/3 | Pinned, n})
+// TestGiveRoom: a key with two slots counts once.
+func TestGiveRoom(t *testing.T) {
+	s := Shape{Slots: 8, Words: 1, Sets: 2, Limit: 3}
+	r := emptyTable(s)
+	s.Fill(r.mem, false, func(add func(key []uint64, shown bool, value []uint64)) {
+		for _, key := range []uint64{5, 6, 6} {
+			add([]uint64{key, 0}, false, []uint64{1})
 		}
-	}
-	r.Unpin(map[uint64]bool{1: true, 2: true})
-	pinned := map[[2]uint64]bool{}
-	for e := range r.Entries() {
-		pinned[[2]uint64{e.Key[0] &^ Pinned, e.Key[1]}] = e.Key[0]&Pinned != 0
-	}
-	for n := range uint64(6) {
-		if want := n < 4; pinned[[2]uint64{n / 3, n}] != want {
-			t.Errorf("key %d, %d: pinned %t", n/3, n, !want)
+	})
+	given := 0
+	for range 2 {
+		if full := given == 0; r.NoneLeft() != full {
+			t.Errorf("takes no more keys: %t", !full)
+		}
+		if given = r.GiveRoom(given); given != 1 {
+			t.Errorf("%d slots more than keys", given)
 		}
 	}
 }
