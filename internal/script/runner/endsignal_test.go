@@ -1,6 +1,7 @@
 package runner
 
 import (
+	"bytes"
 	"context"
 	"io"
 	"testing"
@@ -11,35 +12,31 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/interp"
 )
 
-// cancelling ends a context when something is written.
-type cancelling struct{ cancel context.CancelFunc }
-
-func (c cancelling) Write(b []byte) (int, error) {
-	c.cancel()
-	return len(b), nil
-}
-
-// TestEndInterrupted: an end probe that runs for ever ends by a signal, if none has ended the script before; the next end probe runs.
+// TestEndInterrupted: an end probe that runs for long ends by a signal, if none has ended the script before.
 func TestEndInterrupted(t *testing.T) {
-	s, err := script.Parse("t", `begin { exit(); } end { print("end"); $i = (uint64)1; while ($i) { $i += 2; } print("never"); }`)
+	s, err := script.Parse("t", `begin { exit(); } end { system("a signal comes"); $i = (uint64)1; while ($i) { $i += 2; } print("never"); }`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := check.Check(s, check.Options{})
+	p, err := check.Check(s, check.Options{Unsafe: true})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
+	var out bytes.Buffer
 	done := make(chan error, 1)
 	go func() {
-		_, err := Run(ctx, p, Options{Options: interp.Options{Out: cancelling{cancel}, Err: io.Discard, Now: time.Now}})
+		_, err := Run(ctx, p, Options{Options: interp.Options{Out: &out, Err: io.Discard, Now: time.Now, Quiet: true, System: func(string) ([]byte, error) {
+			cancel()
+			return nil, nil
+		}}})
 		done <- err
 	}()
 	select {
 	case err := <-done:
-		if err != nil {
-			t.Error(err)
+		if err != nil || out.Len() > 0 {
+			t.Error(out.String(), err)
 		}
 	case <-time.After(2 * time.Minute):
 		t.Fatal("the end probe does not end")
