@@ -88,7 +88,7 @@ func TestWaitEnds(t *testing.T) {
 	prog := compile(t, "gcc", "exact.c", "-g", "-O2", "-pthread")
 	for _, tunables := range []string{"", "glibc.pthread.rseq=0"} {
 		t.Setenv("GLIBC_TUNABLES", tunables)
-		r := jalon(t, "record", "-o", filepath.Join(t.TempDir(), "run"), "--on-full", "wait:50ms", "--buffer", "64k", "--summary-json", "work if i % 8 == 0", "-c", "i", "--", prog, "100000")
+		r := jalon(t, "record", "-o", filepath.Join(t.TempDir(), "run"), "--on-full", "wait:50ms", "--buffer", "64k", "--summary-json", "work if i % 8 == 0", "-c", "i", "--", prog, "20000")
 		var all, some uint64
 		if _, err := fmt.Sscan(r.stdout, &all, &some); err != nil || r.status != 0 {
 			t.Fatalf("%q: status %d, %v: %s%s", tunables, r.status, err, r.stdout, r.stderr)

@@ -342,7 +342,7 @@ func TestTargetKilled(t *testing.T) {
 	prog := compile(t, "gcc", "checked.c", "-g", "-O2", "-pthread")
 	for i := range rounds {
 		file := filepath.Join(t.TempDir(), "events")
-		cmd := exec.Command(jalonBin, "trace", "--avoid", tactics[i%3].bits, "-f", "json", "-o", file, "--summary-json",
+		cmd := exec.Command(jalonBin, "trace", "--avoid", tactics[i%3].bits, "-f", "json", "-o", file, "--summary-json", "--buffer", "256k",
 			"leaf", "wild", "text", "-c", "$args, $bt", "--", prog, "3")
 		r, w, err := os.Pipe()
 		if err != nil {

@@ -80,6 +80,7 @@ class Stop(gdb.Breakpoint):
 
 gdb.execute("set style enabled off")
 gdb.execute("set pagination off")
+gdb.execute("set breakpoint always-inserted on")
 gdb.execute("starti > /dev/null", to_string=True)
 # Before a PIE is relocated &main is already at its run-time address.
 bias = int(gdb.parse_and_eval("(unsigned long)&main")) - main

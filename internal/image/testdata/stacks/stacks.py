@@ -4,7 +4,7 @@ import os, struct, sys
 import gdb
 
 count, names, path = int(os.environ["COUNT"]), os.environ["REGISTERS"].split(), os.environ["STACKS"]
-for c in ["set pagination off", "set confirm off", "set disable-randomization on", "set backtrace past-main on",
+for c in ["set pagination off", "set breakpoint always-inserted on", "set confirm off", "set disable-randomization on", "set backtrace past-main on",
           "set backtrace past-entry on", "set debuginfod enabled off", "handle all nostop noprint pass",
           "handle SIGPROF stop print nopass", "run > /dev/null"]:
     gdb.execute(c, to_string=True)
