@@ -31,11 +31,10 @@ demo: $(BIN)
 	@scripts/deps.sh demo
 	@examples/demo/run.sh $(BIN)
 
-# The packages that take longest come first, so that no processor waits for one of them at the end. `go vet` has done
-# what `go test` would vet again.
+# Packages of Debian are fetched and unpacked while `go vet` compiles. The packages that take longest come first, so that no
+# processor waits for one of them at the end. `go vet` has done what `go test` would vet again.
 test:
-	@scripts/deps.sh test
-	$(GO) vet ./...
+	@scripts/deps.sh test & deps=$$!; echo $(GO) vet ./...; $(GO) vet ./...; vet=$$?; wait $$deps && exit $$vet
 	@GO=$(GO) scripts/test.sh -vet=off -count=1 -timeout 60m ./test/... ./...
 
 bench: $(BIN)
