@@ -27,15 +27,17 @@ func Append(b []byte, call string, a Arg) []byte {
 	n := a.value()
 	k := kindOf(call, a.Name)
 	switch {
+	case a.Pointer && n == 0: // first: names of arguments mean something else for pointers (`int *fildes`)
+		return append(b, "NULL"...)
+	case a.Pointer:
+		return appendHex(b, n)
 	case k != nil:
 		return k.append(b, n)
 	case isDescriptor(a.Name) && int32(n) == unix.AT_FDCWD:
 		return append(b, "AT_FDCWD"...)
 	case isDescriptor(a.Name):
 		return strconv.AppendInt(b, int64(int32(n)), 10)
-	case a.Pointer && n == 0:
-		return append(b, "NULL"...)
-	case a.Pointer || n > 4095 && isAddress(a.Name):
+	case n > 4095 && isAddress(a.Name):
 		return appendHex(b, n)
 	case a.Signed:
 		return strconv.AppendInt(b, int64(n), 10)
@@ -98,13 +100,16 @@ func appendHex(b []byte, n uint64) []byte {
 
 // kind is a set of constants.
 type kind struct {
-	// mask are the bits of a value that is one of values; the other bits are flags.
+	// mask are the bits of a value that is one of values; the other bits are flags. With whole there are no flags.
 	mask   uint64
 	values map[uint64]string
 	flags  []flag
 	none   string // for no bits
 	print  func(b []byte, n uint64) []byte
 }
+
+// whole is the mask of constants that have no bits in common with others: another value is a number.
+const whole = ^uint64(0)
 
 type flag struct {
 	bits uint64
@@ -125,6 +130,8 @@ func (k *kind) append(b []byte, n uint64) []byte {
 		v := n & k.mask
 		if name, ok := k.values[v]; ok {
 			b, n = append(b, name...), n&^k.mask
+		} else if k.mask == whole {
+			return strconv.AppendInt(b, int64(n), 10)
 		}
 	}
 	for _, f := range k.flags {

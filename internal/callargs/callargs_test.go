@@ -34,6 +34,20 @@ func TestAppend(t *testing.T) {
 		{"read", Arg{Name: "buf", Word: 0x1000, Pointer: true, Size: 8}, "0x1000"},
 		{"read", Arg{Name: "count", Word: 4096, Size: 8}, "4096"},
 		{"madvise", Arg{Name: "behavior", Word: 4, Signed: true, Size: 4}, "MADV_DONTNEED"},
+		{"pipe2", Arg{Name: "fildes", Word: 0x7fff53d06ef8, Pointer: true, Size: 8}, "0x7fff53d06ef8"}, // int *, not a descriptor
+		{"pipe2", Arg{Name: "fildes", Pointer: true, Size: 8}, "NULL"},
+		{"pipe2", Arg{Name: "flags", Signed: true, Size: 4}, "0"},
+		{"pipe2", Arg{Name: "flags", Word: unix.O_NONBLOCK | unix.O_DIRECT, Signed: true, Size: 4}, "O_NONBLOCK|O_DIRECT"},
+		{"dup3", Arg{Name: "flags", Word: unix.O_CLOEXEC, Signed: true, Size: 4}, "O_CLOEXEC"},
+		{"fallocate", Arg{Name: "mode", Word: 3, Signed: true, Size: 4}, "FALLOC_FL_KEEP_SIZE|FALLOC_FL_PUNCH_HOLE"},
+		{"fallocate", Arg{Name: "mode", Signed: true, Size: 4}, "0"},
+		{"set_mempolicy", Arg{Name: "mode", Word: 0x8003, Signed: true, Size: 4}, "MPOL_INTERLEAVE|MPOL_F_STATIC_NODES"},
+		{"lseek", Arg{Name: "whence", Word: 9, Size: 4}, "9"}, // constants, not flags: not SEEK_CUR|0x8
+		{"lseek", Arg{Name: "whence", Word: 1, Size: 4}, "SEEK_CUR"},
+		{"shutdown", Arg{Name: "how", Word: 6, Signed: true, Size: 4}, "6"},
+		{"clock_gettime", Arg{Name: "which_clock", Word: 0xfffff902, Signed: true, Size: 4}, "-1790"}, // of a process
+		{"fcntl", Arg{Name: "cmd", Word: 0x1801, Size: 4}, "6145"},
+		{"socket", Arg{Name: "family", Word: 0x102, Signed: true, Size: 4}, "258"},
 		{"none", Arg{Name: "x", Word: minus(-5), Signed: true, Size: 8}, "-5"},
 	} {
 		if got := string(Append(nil, tt.call, tt.arg)); got != tt.want {

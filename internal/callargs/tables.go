@@ -19,11 +19,12 @@ var everywhere = map[string]*kind{
 // arguments are those of single system calls.
 var arguments = map[string]map[string]*kind{
 	"open": {"flags": openFlags}, "openat": {"flags": openFlags}, "mq_open": {"oflag": openFlags},
-	"open_by_handle_at": {"flags": openFlags}, "pipe2": {"flags": openFlags}, "dup3": {"flags": openFlags},
+	"open_by_handle_at": {"flags": openFlags}, "pipe2": {"flags": pipeFlags}, "dup3": {"flags": pipeFlags},
+	"fallocate": {"mode": fallocateModes}, "mbind": {"mode": policies}, "set_mempolicy": {"mode": policies},
 	"access": {"mode": accessModes}, "faccessat": {"mode": accessModes}, "faccessat2": {"mode": accessModes, "flags": atFlags},
 	"mmap":     {"prot": protection, "flags": mapFlags, "len": nil},
 	"mprotect": {"prot": protection}, "pkey_mprotect": {"prot": protection},
-	"lseek":      {"whence": {mask: 7, values: map[uint64]string{0: "SEEK_SET", 1: "SEEK_CUR", 2: "SEEK_END", 3: "SEEK_DATA", 4: "SEEK_HOLE"}}},
+	"lseek":      {"whence": {mask: whole, values: map[uint64]string{0: "SEEK_SET", 1: "SEEK_CUR", 2: "SEEK_END", 3: "SEEK_DATA", 4: "SEEK_HOLE"}}},
 	"newfstatat": {"flag": atFlags}, "statx": {"flags": atFlags}, "fchmodat2": {"flags": atFlags},
 	"fchownat": {"flag": atFlags}, "linkat": {"flags": atFlags}, "utimensat": {"flags": atFlags}, "name_to_handle_at": {"flag": atFlags},
 	"execveat": {"flags": atFlags},
@@ -32,8 +33,8 @@ var arguments = map[string]map[string]*kind{
 	"accept4": {"flags": socketFlags},
 	"send":    {"flags": messageFlags}, "sendto": {"flags": messageFlags}, "sendmsg": {"flags": messageFlags}, "sendmmsg": {"flags": messageFlags},
 	"recv": {"flags": messageFlags}, "recvfrom": {"flags": messageFlags}, "recvmsg": {"flags": messageFlags}, "recvmmsg": {"flags": messageFlags},
-	"shutdown":       {"how": {mask: 3, values: map[uint64]string{0: "SHUT_RD", 1: "SHUT_WR", 2: "SHUT_RDWR"}}},
-	"rt_sigprocmask": {"how": {mask: 3, values: map[uint64]string{0: "SIG_BLOCK", 1: "SIG_UNBLOCK", 2: "SIG_SETMASK"}}},
+	"shutdown":       {"how": {mask: whole, values: map[uint64]string{0: "SHUT_RD", 1: "SHUT_WR", 2: "SHUT_RDWR"}}},
+	"rt_sigprocmask": {"how": {mask: whole, values: map[uint64]string{0: "SIG_BLOCK", 1: "SIG_UNBLOCK", 2: "SIG_SETMASK"}}},
 	"clone":          {"clone_flags": cloneFlags}, "unshare": {"unshare_flags": cloneFlags},
 	"madvise": {"behavior": advice},
 	"futex":   {"op": futexOperations},
@@ -41,14 +42,14 @@ var arguments = map[string]map[string]*kind{
 	"wait4":   {"options": waitOptions}, "waitid": {"options": waitOptions},
 	"eventfd2":      {"flags": {flags: named(flag{unix.EFD_CLOEXEC, "EFD_CLOEXEC"}, flag{unix.EFD_NONBLOCK, "EFD_NONBLOCK"}, flag{1, "EFD_SEMAPHORE"})}},
 	"epoll_create1": {"flags": {flags: named(flag{unix.EPOLL_CLOEXEC, "EPOLL_CLOEXEC"})}},
-	"epoll_ctl":     {"op": {mask: 3, values: map[uint64]string{1: "EPOLL_CTL_ADD", 2: "EPOLL_CTL_DEL", 3: "EPOLL_CTL_MOD"}}},
+	"epoll_ctl":     {"op": {mask: whole, values: map[uint64]string{1: "EPOLL_CTL_ADD", 2: "EPOLL_CTL_DEL", 3: "EPOLL_CTL_MOD"}}},
 	"memfd_create":  {"flags": {flags: named(flag{unix.MFD_CLOEXEC, "MFD_CLOEXEC"}, flag{unix.MFD_ALLOW_SEALING, "MFD_ALLOW_SEALING"}, flag{unix.MFD_HUGETLB, "MFD_HUGETLB"})}},
 	"renameat2":     {"flags": {flags: named(flag{unix.RENAME_NOREPLACE, "RENAME_NOREPLACE"}, flag{unix.RENAME_EXCHANGE, "RENAME_EXCHANGE"}, flag{unix.RENAME_WHITEOUT, "RENAME_WHITEOUT"})}},
 	"getrandom":     {"flags": {flags: named(flag{unix.GRND_NONBLOCK, "GRND_NONBLOCK"}, flag{unix.GRND_RANDOM, "GRND_RANDOM"})}},
 	"inotify_init1": {"flags": {flags: named(flag{unix.IN_CLOEXEC, "IN_CLOEXEC"}, flag{unix.IN_NONBLOCK, "IN_NONBLOCK"})}},
 	"clock_gettime": {"which_clock": clocks}, "clock_nanosleep": {"which_clock": clocks}, "clock_getres": {"which_clock": clocks}, "timerfd_create": {"clockid": clocks},
-	"getpriority": {"which": {mask: 3, values: map[uint64]string{0: "PRIO_PROCESS", 1: "PRIO_PGRP", 2: "PRIO_USER"}}},
-	"setpriority": {"which": {mask: 3, values: map[uint64]string{0: "PRIO_PROCESS", 1: "PRIO_PGRP", 2: "PRIO_USER"}}},
+	"getpriority": {"which": {mask: whole, values: map[uint64]string{0: "PRIO_PROCESS", 1: "PRIO_PGRP", 2: "PRIO_USER"}}},
+	"setpriority": {"which": {mask: whole, values: map[uint64]string{0: "PRIO_PROCESS", 1: "PRIO_PGRP", 2: "PRIO_USER"}}},
 }
 
 var openFlags = &kind{
@@ -60,6 +61,22 @@ var openFlags = &kind{
 		flag{unix.O_NOFOLLOW, "O_NOFOLLOW"}, flag{unix.O_NOATIME, "O_NOATIME"}, flag{unix.O_CLOEXEC, "O_CLOEXEC"}, flag{unix.O_PATH, "O_PATH"},
 		flag{unix.O_TMPFILE, "O_TMPFILE"},
 	),
+}
+
+// pipeFlags have no mode of access: 0 is not O_RDONLY there.
+var pipeFlags = &kind{flags: named(
+	flag{unix.O_CLOEXEC, "O_CLOEXEC"}, flag{unix.O_NONBLOCK, "O_NONBLOCK"}, flag{unix.O_DIRECT, "O_DIRECT"}, flag{unix.O_EXCL, "O_NOTIFICATION_PIPE"},
+)}
+
+// fallocateModes and policies are arguments with the name mode that are not modes of files.
+var fallocateModes = &kind{flags: named(
+	flag{1, "FALLOC_FL_KEEP_SIZE"}, flag{2, "FALLOC_FL_PUNCH_HOLE"}, flag{8, "FALLOC_FL_COLLAPSE_RANGE"}, flag{16, "FALLOC_FL_ZERO_RANGE"},
+	flag{32, "FALLOC_FL_INSERT_RANGE"}, flag{64, "FALLOC_FL_UNSHARE_RANGE"},
+)}
+
+var policies = &kind{
+	mask: 0xff, values: map[uint64]string{0: "MPOL_DEFAULT", 1: "MPOL_PREFERRED", 2: "MPOL_BIND", 3: "MPOL_INTERLEAVE", 4: "MPOL_LOCAL"},
+	flags: named(flag{0x8000, "MPOL_F_STATIC_NODES"}, flag{0x4000, "MPOL_F_RELATIVE_NODES"}, flag{0x2000, "MPOL_F_NUMA_BALANCING"}),
 }
 
 var accessModes = &kind{none: "F_OK", flags: named(flag{4, "R_OK"}, flag{2, "W_OK"}, flag{1, "X_OK"})}
@@ -85,7 +102,7 @@ var atFlags = &kind{flags: named(
 	flag{unix.AT_STATX_FORCE_SYNC, "AT_STATX_FORCE_SYNC"}, flag{unix.AT_STATX_DONT_SYNC, "AT_STATX_DONT_SYNC"},
 )}
 
-var families = &kind{mask: 0xff, values: map[uint64]string{
+var families = &kind{mask: whole, values: map[uint64]string{
 	unix.AF_UNSPEC: "AF_UNSPEC", unix.AF_UNIX: "AF_UNIX", unix.AF_INET: "AF_INET", unix.AF_INET6: "AF_INET6", unix.AF_NETLINK: "AF_NETLINK",
 	unix.AF_PACKET: "AF_PACKET", unix.AF_VSOCK: "AF_VSOCK", unix.AF_ALG: "AF_ALG", unix.AF_BLUETOOTH: "AF_BLUETOOTH", unix.AF_XDP: "AF_XDP",
 }}
@@ -119,7 +136,7 @@ var cloneFlags = &kind{
 	),
 }
 
-var advice = &kind{mask: 0xff, values: map[uint64]string{
+var advice = &kind{mask: whole, values: map[uint64]string{
 	unix.MADV_NORMAL: "MADV_NORMAL", unix.MADV_RANDOM: "MADV_RANDOM", unix.MADV_SEQUENTIAL: "MADV_SEQUENTIAL", unix.MADV_WILLNEED: "MADV_WILLNEED",
 	unix.MADV_DONTNEED: "MADV_DONTNEED", unix.MADV_FREE: "MADV_FREE", unix.MADV_REMOVE: "MADV_REMOVE", unix.MADV_DONTFORK: "MADV_DONTFORK",
 	unix.MADV_DOFORK: "MADV_DOFORK", unix.MADV_HUGEPAGE: "MADV_HUGEPAGE", unix.MADV_NOHUGEPAGE: "MADV_NOHUGEPAGE", unix.MADV_COLLAPSE: "MADV_COLLAPSE",
@@ -136,7 +153,7 @@ var futexOperations = &kind{
 	flags: named(flag{128, "FUTEX_PRIVATE_FLAG"}, flag{256, "FUTEX_CLOCK_REALTIME"}),
 }
 
-var fcntlCommands = &kind{mask: 0x7ff, values: map[uint64]string{
+var fcntlCommands = &kind{mask: whole, values: map[uint64]string{
 	unix.F_DUPFD: "F_DUPFD", unix.F_GETFD: "F_GETFD", unix.F_SETFD: "F_SETFD", unix.F_GETFL: "F_GETFL", unix.F_SETFL: "F_SETFL", unix.F_GETLK: "F_GETLK",
 	unix.F_SETLK: "F_SETLK", unix.F_SETLKW: "F_SETLKW", unix.F_SETOWN: "F_SETOWN", unix.F_GETOWN: "F_GETOWN", unix.F_DUPFD_CLOEXEC: "F_DUPFD_CLOEXEC",
 	unix.F_OFD_GETLK: "F_OFD_GETLK", unix.F_OFD_SETLK: "F_OFD_SETLK", unix.F_OFD_SETLKW: "F_OFD_SETLKW", unix.F_GETPIPE_SZ: "F_GETPIPE_SZ",
@@ -148,7 +165,7 @@ var waitOptions = &kind{flags: named(
 	flag{unix.WNOWAIT, "WNOWAIT"}, flag{unix.WNOTHREAD, "__WNOTHREAD"}, flag{unix.WALL, "__WALL"}, flag{unix.WCLONE, "__WCLONE"},
 )}
 
-var clocks = &kind{mask: 0xff, values: map[uint64]string{
+var clocks = &kind{mask: whole, values: map[uint64]string{
 	0: "CLOCK_REALTIME", 1: "CLOCK_MONOTONIC", 2: "CLOCK_PROCESS_CPUTIME_ID", 3: "CLOCK_THREAD_CPUTIME_ID", 4: "CLOCK_MONOTONIC_RAW",
 	5: "CLOCK_REALTIME_COARSE", 6: "CLOCK_MONOTONIC_COARSE", 7: "CLOCK_BOOTTIME", 8: "CLOCK_REALTIME_ALARM", 9: "CLOCK_BOOTTIME_ALARM", 11: "CLOCK_TAI",
 }}
