@@ -16,7 +16,12 @@ import (
 // stackSize is what the kernel gives a program.
 const stackSize = 512
 
-// compile tries with all registers first, then with one kept for scratch use.
+// maxDirect is how many loads a program does itself. To the verifier each value that is an address of such a load is a state of its own (not
+// 0, or 0 after a second look, or what a fault leaves), and it follows what comes after for each combination of those that are alive: eight
+// times in a loop that follows pointers. What helpers read is the same to it on all ways.
+const maxDirect = 64
+
+// compile has programs with many loads do these by helpers, if the values that are alive behind a call have room on the stack.
 func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 	if err := c.check(); err != nil {
 		return nil, err
@@ -27,6 +32,27 @@ func compile(p *ir.Program, c *Config) (asm.Instructions, error) {
 	if err := c.checkMaps(p); err != nil {
 		return nil, err
 	}
+	if byHelper := *c; c.Space == Kernel && c.Features.RdonlyCast != 0 && countLoads(p) > maxDirect {
+		byHelper.Features.RdonlyCast = 0
+		if insns, err := generate(p, &byHelper); err == nil {
+			return insns, nil
+		}
+	}
+	return generate(p, c)
+}
+
+// countLoads is how many loads a program has.
+func countLoads(p *ir.Program) (n int) {
+	for in := range p.Instrs() {
+		if in.Op == ir.Load {
+			n++
+		}
+	}
+	return n
+}
+
+// generate tries with all registers first, then with one kept for scratch use.
+func generate(p *ir.Program, c *Config) (asm.Instructions, error) {
 	an := analyse(p, c)
 	if q := timeOnce(an); q != p {
 		p, an = q, analyse(q, c)

@@ -138,3 +138,48 @@ func TestManyLoads(t *testing.T) {
 		p.Close()
 	}
 }
+
+// TestManyPasses: the verifier follows a loop that follows several pointers, each of which may be unreadable, a few times, and not once
+// for each combination of what it knows of them.
+func TestManyPasses(t *testing.T) {
+	m := newMachine(t)
+	const n, most = 30, 8000
+	for _, f := range []Features{m.full, {FSBase: -1, TaskComm: -1}} {
+		var text strings.Builder
+		fmt.Fprintf(&text, "b0:\nv0 = ctx.8 8\nv1 = const 0\njump b1(v0, v0, v0)\n")
+		v, next := 2, func(block int) int { return 7*block + 1 }
+		for k := range n {
+			b := next(k)
+			p, q, r, a, c := v, v+1, v+2, v+3, v+5
+			fmt.Fprintf(&text, "b%d(v%d, v%d, v%d):\nv%d = load.8 v%d+8 fault b%d\njump b%d(v%d)\n", b, p, q, r, a, p, b+1, b+2, a)
+			fmt.Fprintf(&text, "b%d(v%d):\njump b%d(v1)\n", b+1, v+4, b+2)
+			fmt.Fprintf(&text, "b%d(v%d):\nv%d = load.8 v%d+16 fault b%d\njump b%d(v%d)\n", b+2, c, v+6, q, b+3, b+4, v+6)
+			fmt.Fprintf(&text, "b%d(v%d):\njump b%d(v1)\n", b+3, v+7, b+4)
+			fmt.Fprintf(&text, "b%d(v%d):\nv%d = load.8 v%d+24 fault b%d\nv%d = eq.8 v%d, v%d\nbrif v%d -> b%d(v%d, v%d, v%d) else b%d(v%d, v%d, v%d)\n",
+				b+4, v+8, v+9, r, b+5, v+10, c, v+8, v+10, next(k+1), c, v+8, v+9, b+6, q, r, p)
+			fmt.Fprintf(&text, "b%d(v%d):\njump b%d(v1, v%d, v%d)\n", b+5, v+11, b+6, c, v+8)
+			fmt.Fprintf(&text, "b%d(v%d, v%d, v%d):\njump b%d(v%d, v%d, v%d)\n", b+6, v+12, v+13, v+14, next(k+1), v+12, v+13, v+14)
+			v += 15
+		}
+		fmt.Fprintf(&text, "b%d(v%d, v%d, v%d):\nreserve 32\nput.8 @24, v%d\ncommit\nexit\n", next(n), v, v+1, v+2, v+1)
+		cfg := m.config()
+		cfg.Features = f
+		p := m.program(text.String(), cfg)
+		for k := range n {
+			for off := 8; off <= 24; off += 8 {
+				binary.LittleEndian.PutUint64(m.highMem[32*k+off:], m.highAt+32*uint64(k+1))
+			}
+		}
+		if got, want := m.result(p, m.highAt, 0), m.highAt+32*n; got != want {
+			t.Errorf("%#x, want %#x", got, want)
+		}
+		info, err := p.Info()
+		must(t, err)
+		seen, known := info.VerifiedInstructions()
+		t.Logf("%d instructions verified", seen)
+		if known && seen > most {
+			t.Errorf("the verifier followed %d instructions, more than %d", seen, most)
+		}
+		p.Close()
+	}
+}
