@@ -39,7 +39,7 @@ func main() {
 	rounds := flag.Int("rounds", 5, "rounds")
 	only := flag.String("only", "", "run only rows and figures whose name contains this")
 	gdb := flag.Bool("gdb", false, "measure tracepoints that GDB sets")
-	scripts := flag.Bool("scripts", false, "measure maps of scripts in the kernel, of bpftrace and jalon; as root")
+	scripts := flag.Bool("scripts", false, "measure maps of scripts in the kernel, and how long tools take to be armed, of bpftrace and jalon; as root")
 	papers := flag.Bool("papers", false, "measure also what the papers' tables have: tools that stop at calls, markers that are off")
 	figures := flag.String("figures", "", "write the figures to this file, as JSON")
 	column := flag.String("column", "", "with -gdb: measure only columns whose name contains this")
@@ -67,8 +67,11 @@ func run(jalon string, rounds int, only string, gdb, papers, scripts bool, colum
 	if gdb {
 		return b.gdbTables(rounds, only, column)
 	}
-	if err := b.hits(rounds, only); err != nil || papers || scripts {
+	if err := b.hits(rounds, only); err != nil || papers {
 		return err
+	}
+	if scripts {
+		return b.tools(rounds, only)
 	}
 	if err := b.manySites(dir, rounds, only); err != nil {
 		return err
