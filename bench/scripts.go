@@ -14,7 +14,7 @@ var scriptActions = []string{
 	"{ @ = lhist(args->__syscall_nr, 0, 200, 10); }",
 	"{ @[kstack] = count(); }",
 	"{ @[ustack] = count(); }",
-	"{ @[tid] = 1; delete(@, tid); }",
+	"{ @[tid] = 1; delete(@[tid]); }",
 	"{ printf(\"%d %d\\n\", pid, args->__syscall_nr); }",
 }
 
@@ -30,7 +30,7 @@ var userActions = []string{
 	"{ @t[tid] = nsecs; }",
 	// The map is in memory that the process and the kernel have in common.
 	"{ @t[tid] = nsecs; } tracepoint:syscalls:sys_enter_getpgid /@t[tid]/ { @n = count(); }",
-	"{ @t[tid] = nsecs; } tracepoint:syscalls:sys_enter_getpgid /@t[tid]/ { delete(@t, tid); }",
+	"{ @t[tid] = nsecs; } tracepoint:syscalls:sys_enter_getpgid /@t[tid]/ { delete(@t[tid]); }",
 }
 
 // userCalls is how many calls a batch has where each is a trap.

@@ -86,6 +86,8 @@ func (st *siteTable) fill(m *Machine) {
 func (c *cell) join(other *cell, fn string, signed bool) {
 	c.count += other.count
 	switch fn {
+	case "":
+		c.v.n += other.v.n
 	case "min":
 		if compare(other.total, c.total, signed) < 0 {
 			c.total = other.total

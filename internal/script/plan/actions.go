@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/lang"
@@ -41,12 +42,15 @@ type SiteMap struct {
 	Deletes         bool        // a site deletes elements
 	InKernel        bool        // sites of a map of numbers are in the kernel
 	Clears          bool        // a probe in jalon clears it
-	keyed           bool        // Parts is known
-	process, kernel bool        // sites of a map of numbers are in the process, in the kernel
-	depends         bool        // a change in the process depends on the value before
-	written         bool        // sites in the kernel change it
-	used            bool        // a site changes it
-	literals        bool        // those of Fn are known
+	// Sums: stacks are in the keys of a map of numbers. Several numbers of stacks may be one key, so what sites add is added up, as for sum().
+	Sums            bool
+	onlyAdds        bool // probes at places do nothing with it but ++, --, += and -=
+	keyed           bool // Parts is known
+	process, kernel bool // sites of a map of numbers are in the process, in the kernel
+	depends         bool // a change in the process depends on the value before
+	written         bool // sites in the kernel change it
+	used            bool // a site changes it
+	literals        bool // those of Fn are known
 }
 
 // Do is what an Update does.
@@ -114,7 +118,51 @@ func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidat
 		delete(c.maps, name)
 	}
 	c.crowded()
+	c.added()
 	return c
+}
+
+// added finds the maps to which probes at places only add.
+func (c *candidates) added() {
+	uses, adds := map[string]int{}, map[string]int{}
+	note := func(n script.Node) bool {
+		switch n := n.(type) {
+		case *script.Map:
+			uses[n.Name]++
+		case *script.ExprStmt:
+			if s, ok := n.X.(*script.Step); ok {
+				adds[changedMap(s.X)]++
+			}
+		case *script.Assign:
+			if n.Op == "+" || n.Op == "-" {
+				adds[changedMap(n.Target)]++
+			}
+		}
+		return true
+	}
+	for _, pr := range c.p.Probes {
+		if !slices.ContainsFunc(pr.Places, func(pl *script.Place) bool { return !RunsInJalon(c.p, pr, pl) }) {
+			continue
+		}
+		if pr.Pred != nil {
+			script.Walk(pr.Pred, note)
+		}
+		script.Walk(pr.Body, note)
+	}
+	for name, k := range c.maps {
+		k.onlyAdds = uses[name] == adds[name]
+	}
+}
+
+// changedMap is the map of an element, or a map; "" if x is neither.
+func changedMap(x script.Node) string {
+	switch x := x.(type) {
+	case *script.Map:
+		return x.Name
+	case *script.Element:
+		return x.Map.Name
+	}
+	return ""
 }
 
 // MaxMaps is how many maps a site can have. A test compares it with ir.MaxMaps.
@@ -146,7 +194,7 @@ func (c *candidates) crowded() {
 // unfit puts maps into jalon that the kernel cannot have, or not together with the process.
 func (c *candidates) unfit() {
 	for name, k := range c.maps {
-		if k.used && k.kernel && (k.Deletes && c.keeps || k.process && !k.common()) {
+		if k.used && k.kernel && !k.Sums && (k.Deletes && c.keeps || k.process && !k.common()) {
 			c.drop(name)
 		}
 	}
@@ -192,7 +240,7 @@ func (c *candidates) used() (out []*SiteMap) {
 	for _, m := range c.p.Maps {
 		if k := c.maps[m.Name]; k != nil && k.used {
 			k.Parts = strings.ReplaceAll(k.Parts, string(partKernelComm), string(PartText))
-			k.Both, k.InKernel = k.process && k.kernel, k.kernel
+			k.Both, k.InKernel = k.process && k.kernel && !k.Sums, k.kernel
 			out = append(out, k)
 		}
 	}
@@ -220,30 +268,21 @@ func exits(p *check.Program) bool {
 // inJalon drops the maps that a part of the script changes in jalon, as it may not.
 func (c *candidates) inJalon(n script.Node) {
 	to := c.bad
-	name := func(x script.Node) string {
-		switch x := x.(type) {
-		case *script.Map:
-			return x.Name
-		case *script.Element:
-			return x.Map.Name
-		}
-		return ""
-	}
 	script.Walk(n, func(n script.Node) bool {
 		switch n := n.(type) {
 		case *script.Assign:
-			to[name(n.Target)] = true
+			to[changedMap(n.Target)] = true
 		case *script.Step:
-			to[name(n.X)] = true
+			to[changedMap(n.X)] = true
 		case *script.Addr:
-			to[name(n.X)] = true
+			to[changedMap(n.X)] = true
 		case *script.Call:
 			row := words.Find(n.Name)
-			if row != nil && len(n.Args) > 0 && row.Name == "clear" && c.maps[name(n.Args[0])] != nil {
-				c.maps[name(n.Args[0])].Clears = true
+			if row != nil && len(n.Args) > 0 && row.Name == "clear" && c.maps[changedMap(n.Args[0])] != nil {
+				c.maps[changedMap(n.Args[0])].Clears = true
 			}
-			if row != nil && len(n.Args) > 0 && (row.Name == "zero" || row.Name == "delete" || row.Name == "clear" && extreme(c.p, name(n.Args[0]))) {
-				to[name(n.Args[0])] = true
+			if row != nil && len(n.Args) > 0 && (row.Name == "zero" || row.Name == "delete" || row.Name == "clear" && extreme(c.p, changedMap(n.Args[0]))) {
+				to[changedMap(n.Args[0])] = true
 			}
 		}
 		return true

@@ -30,9 +30,11 @@ func (w *translator) key(k *SiteMap, x script.Expr) (parts []string, ok bool) {
 	kinds := ""
 	for i, e := range elems {
 		c, kind := w.keyPart(e, of[i])
-		if c == "" || of[i].Kind == types.UStack && w.inKernel() && scalar(k.Value) { // there a stack may have several numbers, which jalon adds up
+		stack := of[i].Is(types.UStack, types.KStack) && scalar(k.Value)
+		if c == "" || stack && !k.onlyAdds {
 			return nil, false
 		}
+		k.Sums = k.Sums || stack
 		parts, kinds = append(parts, c), kinds+kind
 	}
 	return parts, w.hasParts(k, kinds)

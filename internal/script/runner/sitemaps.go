@@ -50,6 +50,9 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
 	for _, k := range list {
 		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Deletes: k.Deletes, Both: k.Both}
+		if k.Sums {
+			d.Kind, d.Unsigned = sema.MapSum, false
+		}
 		room := limit
 		if k.Decl != nil {
 			room = int64(min(k.Decl.Max, sema.MaxMapSlots))

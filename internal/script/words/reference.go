@@ -97,7 +97,7 @@ other statements, with what these read of the maps. A pointer that comes from su
   which jalon has of that of -p from the start, of that of -c or ` + "`" + `--` + "`" + ` from its first own instruction, and of another one some
   milliseconds after its first hit there. Before, frame pointers are followed:
   such a stack ends with ` + "`[by frame pointers: ...]`" + `, and a warning at the end has the number of hits. No hit is missing. Maps of numbers with
-  ` + "`ustack`" + ` in their keys are jalon's at such places.
+  ` + "`ustack`" + ` or ` + "`kstack`" + ` in their keys are at the sites if places only add to them (` + "`++`" + `, ` + "`+=`" + `); otherwise they are jalon's.
 - Where a stack cannot be followed further (code without call frame information), it ends with ` + "`[the stack goes on: ...]`" + `. At places of the
   kernel it is followed by frame pointers through code made at run time (JavaScript, Java), of which
   ` + "`[by frame pointers: this code was made at run time]`" + ` says so: callers may be missing or wrong there.
