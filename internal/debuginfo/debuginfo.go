@@ -36,6 +36,8 @@ type Variable struct {
 	// (C's arrays of variable length): the number is Count's value plus CountAdd.
 	Count    *Variable
 	CountAdd int64
+	// Of, if not "", is the other module that has the variable, where only the name led to it: no symbol is bound to it.
+	Of string
 }
 
 // Location says where a value is at one pc. Exactly one of Pieces and
@@ -53,6 +55,8 @@ type Location struct {
 	// Replaceable, if not "", is a symbol: if another file of the process exports it too, this location may be that
 	// of an object or function which the code here does not use, and nothing in the file shows which one it uses.
 	Replaceable string
+	// Symbol, if not "", is that of a variable which the module only declares: another module may have it.
+	Symbol string
 }
 
 // Pointer describes a pointer that is no longer there (DW_OP_implicit_pointer): it points to the byte Offset of an object.

@@ -14,17 +14,18 @@ import (
 
 // Image is an address space. It is used from one goroutine.
 type Image struct {
-	pid    int // 0: of no process
-	files  *Files
-	root   *string           // see rootDir; nil: not looked up yet
-	mods   []*Module         // the executable first, then by address
-	parts  []part            // their mappings, by address
-	code   []procdir.Mapping // whatever is executable, by address
-	makes  bool              // stacks are followed through code made at run time: see made.go
-	kernel *savedKernel      // nil: it is not part of the image
-	names  map[uint64]string // of addresses, see Symbol
-	walks  walks             // see Unwind
-	past   past
+	pid     int // 0: of no process
+	files   *Files
+	root    *string           // see rootDir; nil: not looked up yet
+	mods    []*Module         // the executable first, then by address
+	parts   []part            // their mappings, by address
+	code    []procdir.Mapping // whatever is executable, by address
+	makes   bool              // stacks are followed through code made at run time: see made.go
+	kernel  *savedKernel      // nil: it is not part of the image
+	names   map[uint64]string // of addresses, see Symbol
+	walks   walks             // see Unwind
+	past    past
+	objects map[objectKey]foundObject
 }
 
 // part is a mapping of a module.
@@ -72,6 +73,7 @@ func (im *Image) Update(maps []procdir.Mapping) {
 	}
 	if kept != len(old) || kept != len(im.mods) {
 		im.names = nil // other code may lie where some was named
+		im.objects = nil
 		im.walks = walks{}
 	}
 	if kept != len(old) {

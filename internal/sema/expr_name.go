@@ -40,6 +40,9 @@ func (c *checker) ident(x *lang.Ident) expr {
 	if err == nil || c.in.isType(x.Name) {
 		c.failTypeAsValue(x.Name, x.Span())
 	}
+	if v := c.ofOther(x.Name, nil, x.Span()); v != nil {
+		return c.variable(v, x.Span())
+	}
 	c.failName(x.Name, x.Span(), err)
 	return nil
 }

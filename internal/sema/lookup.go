@@ -60,11 +60,7 @@ func (lk *lookup) failName(name string, span lang.Span, err error) {
 		lk.fail(span, fmt.Sprintf("no variable %q here: there is no debug information", name),
 			"registers ($rdi, $rsi, ...) and, at a function's entry, arg0 to arg5 can be used")
 	}
-	where := " here"
-	if f := lk.in.Scope.FuncName(); f != "" {
-		where = " in " + f
-	}
-	msg := fmt.Sprintf("no variable %q%s", name, where)
+	msg := lk.noVariable(name)
 	if lk.brief {
 		lk.fail(span, msg, "")
 	}
@@ -79,6 +75,14 @@ func (lk *lookup) failName(name string, span lang.Span, err error) {
 		hint = lk.visible()
 	}
 	lk.fail(span, msg, hint)
+}
+
+func (lk *lookup) noVariable(name string) string {
+	where := " here"
+	if f := lk.in.Scope.FuncName(); f != "" {
+		where = " in " + f
+	}
+	return fmt.Sprintf("no variable %q%s", name, where)
 }
 
 // foreignWords are names that other tracers and GDB have for what jalon has a word for.
@@ -165,6 +169,11 @@ func (lk *lookup) variable(v *debuginfo.Variable, span lang.Span) expr {
 	if v.Type == nil {
 		lk.fail(span, fmt.Sprintf("the debug information has no type for %q", v.Name), "")
 	}
+	if symbol := v.Loc.Symbol; symbol != "" {
+		if o := lk.ofOther(symbol, v, span); o != nil {
+			v = o
+		}
+	}
 	ref := &varRef{typed: typed{v.Type, span}, name: v.Name, loc: v.Loc}
 	if v.Count != nil {
 		ref.array = v
@@ -173,6 +182,25 @@ func (lk *lookup) variable(v *debuginfo.Variable, span lang.Span) expr {
 		return lk.target(lk.onCPU(ref))
 	}
 	return lk.target(ref)
+}
+
+// ofOther is a variable of another module; nil: there is none.
+func (lk *lookup) ofOther(symbol string, known *debuginfo.Variable, span lang.Span) *debuginfo.Variable {
+	if lk.in.Others.Variable == nil || lk.in.GoCode {
+		return nil
+	}
+	v, err := lk.in.Others.Variable(symbol, known)
+	switch {
+	case err != nil && known == nil:
+		lk.fail(span, lk.noVariable(symbol), err.Error())
+	case err != nil:
+		cp := *known
+		cp.Loc = debuginfo.Location{Unavailable: err.Error()}
+		return &cp
+	case v != nil && v.Of != "" && lk.in.Kernel == nil:
+		lk.warn(span, fmt.Sprintf("%q is the one of %s (%s:%d)", symbol, v.Of, v.File, v.Line), "")
+	}
+	return v
 }
 
 // target follows an lvalue of reference type, and one that says where a dynamic

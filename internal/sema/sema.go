@@ -42,9 +42,8 @@ type Input struct {
 	// Readable reports whether size bytes at a vaddr lie in the module's loaded segments, so that static
 	// data there is read without a guard. Nil: the debug information is trusted.
 	Readable func(vaddr, size uint64) bool
-	// Replaces returns why another file's object or function of that symbol may be used here in place of the own file's;
-	// "" if it is not. Nil: the own one is used.
-	Replaces func(symbol string) string
+	// Others is what is known of other modules of the process.
+	Others Others
 	// LineOf translates a vaddr for diagnostics; it may be nil.
 	LineOf func(vaddr uint64) (file string, line int)
 	// AtEntry: the site is the first instruction of a function (or the one after endbr64), so that the
@@ -81,6 +80,17 @@ type Input struct {
 	SiteID                uint32
 	Place, Function, File string
 	Line                  int
+}
+
+// Others are functions about other modules than that of the site.
+type Others struct {
+	// Replaces returns why another file's object or function of that symbol may be used here in place of the own file's;
+	// "" if it is not. Nil: the own one is used.
+	Replaces func(symbol string) string
+	// Variable describes one of another module by its symbol or bare name, in the terms of this module; known has its
+	// type, or is nil. Its error says why the variable is not known; both results are nil if there is none. Nil: other modules
+	// are not known.
+	Variable func(symbol string, known *debuginfo.Variable) (*debuginfo.Variable, error)
 }
 
 // Moment is a time by the time stamp counter and by CLOCK_MONOTONIC. Programs that exchange times have the same one.

@@ -214,8 +214,8 @@ func (st *site) available(e expr, more func(shape)) {
 	if v.loc.Unavailable != "" || len(v.loc.Pieces) == 0 {
 		st.failUnavailable(e, v, v.loc.Unavailable)
 	}
-	if v.loc.Replaceable != "" && st.in.Replaces != nil {
-		if why := st.in.Replaces(v.loc.Replaceable); why != "" {
+	if replaces := st.in.Others.Replaces; v.loc.Replaceable != "" && replaces != nil {
+		if why := replaces(v.loc.Replaceable); why != "" {
 			st.failUnavailable(e, v, why)
 		}
 	}

@@ -214,7 +214,7 @@ func (fi *finder) bySymbol(d die) *debuginfo.Variable {
 			return v
 		}
 	}
-	v.Loc = debuginfo.Location{Unavailable: "it is only declared here and defined in another module, or not at all"}
+	v.Loc = debuginfo.Location{Unavailable: "it is only declared here and defined in another module, or not at all", Symbol: name}
 	return v
 }
 

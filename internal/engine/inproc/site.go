@@ -100,11 +100,19 @@ func (w *Site) input(scope debuginfo.Scope) *sema.Input {
 			_, _, file, line, _ := m.dw.Symbolize(vaddr)
 			return file, line
 		},
-		Replaces: func(symbol string) string { return w.e.mods.space.Replaces(m.Module, symbol) },
+		Others: sema.Others{
+			Replaces: func(symbol string) string { return w.e.mods.space.Replaces(m.Module, symbol) },
+			Variable: w.Other,
+		},
 		Readable: m.Readable, AtEntry: w.atEntry(), GoCode: m.dw.GoCode(w.site.Addr), Pid: w.e.target.p.Pid(),
 		Function: w.site.Func, File: w.site.File, Line: w.site.Line,
 	}
 	return in
+}
+
+// Other is sema.Others.Variable.
+func (w *Site) Other(symbol string, known *debuginfo.Variable) (*debuginfo.Variable, error) {
+	return w.e.mods.space.Object(w.mod.Module, symbol, known)
 }
 
 // Facts returns information about the site for lowering bytecode.

@@ -77,12 +77,13 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 		Scope: v.scope, Bias: v.bias, LineOf: v.lineOf, AtEntry: v.atEntry, Kernel: &kernel,
 		Pid: e.opt.Tgid, Variables: tp.Numbers, Place: c.place, Function: c.function, File: c.file, Line: c.line,
 	}
+	in.Others.Variable = v.other
 	if v.exit != nil {
 		in.Exit = v.exit()
 	}
 	if c.module != nil {
 		in.GoCode = c.module.GoCode(c.vaddr)
-		in.Replaces = func(symbol string) string { return e.files.replaces(v.target.Path, symbol) }
+		in.Others.Replaces = func(symbol string) string { return e.files.replaces(v.target.Path, symbol) }
 	}
 	if !kernel.Take {
 		in.Cond = tp.Cond

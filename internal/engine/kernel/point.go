@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
+	"github.com/jalon-trace/jalon/internal/debuginfo"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/probe"
@@ -93,6 +94,11 @@ func (e *Host) UserSite(p *probe.Place, m *dwarf.Module, path string, at probe.S
 func (s *Site) FollowBy(area func() (uint64, error)) {
 	v := &s.variants[0]
 	v.kernel.Walk, v.walk = area != nil, area
+}
+
+// LookIn sets how variables of other modules of the site's process are found.
+func (s *Site) LookIn(other func(symbol string, known *debuginfo.Variable) (*debuginfo.Variable, error)) {
+	s.variants[0].other = other
 }
 
 // Addr implements engine.Site.

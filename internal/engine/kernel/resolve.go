@@ -48,6 +48,8 @@ type variant struct {
 	exit    func() *sema.Exit // of a return of a program's function; else nil
 	lineOf  func(vaddr uint64) (string, int)
 	walk    func() (uint64, error) // see Site.FollowBy
+	// other is sema.Others.Variable, of a site in one process.
+	other func(symbol string, known *debuginfo.Variable) (*debuginfo.Variable, error)
 	// event describes the tracepoint's own record, which only this variant has.
 	event *tracefs.Event
 }

@@ -156,6 +156,7 @@ func (s *Set) inKernel(x *engine.Program) (*engine.Program, error) {
 		return nil, err
 	}
 	k.FollowBy(s.Slow().StackArea)
+	k.LookIn(site.Other)
 	c := s.Compiling()
 	c.Lenient = len(x.Absent) > 0
 	progs, err := c.Compile(x.Key, tp, k)
