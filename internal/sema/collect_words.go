@@ -86,7 +86,8 @@ func (co *collector) walks() bool {
 
 // follows reports whether a program of the kernel follows the stack of a process that has tables.
 func (co *collector) follows() bool {
-	return co.in.Kernel.Tables && co.in.StackFrames > 0 && co.in.StackFrames <= maxWalked
+	k := co.in.Kernel
+	return co.in.StackFrames > 0 && co.in.StackFrames <= maxWalked && k.Tables != nil && k.Tables()
 }
 
 func (co *collector) userStackItem(it lang.Collect) []*plan {

@@ -151,9 +151,9 @@ type KernelInput struct {
 	User bool
 	// Walk, with User: the process has the tables by which its stack is followed at the hit.
 	Walk bool
-	// Tables: there may be tables of any process by which its stack is followed at the hit (ir.EnvTables). Stacks of others
+	// Tables reports whether there may be tables of any process by which its stack is followed at the hit (ir.EnvTables). Stacks of others
 	// are copied.
-	Tables bool
+	Tables func() bool
 	// UserRegs returns where the registers are with which the running thread entered the kernel; nil: it is not known. It
 	// is called where a program needs them.
 	UserRegs func() *UserRegs

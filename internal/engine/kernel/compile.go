@@ -62,7 +62,9 @@ func (e *Host) input(tp *tracepoint.Tracepoint, c *candidate, v *variant, r role
 	}
 	kernel.Symbol, kernel.PerCPU, kernel.PC = e.facts.kernel.Address, e.facts.perCPU, v.at
 	kernel.UserRegs = e.facts.userRegs
-	kernel.Tables = e.k != nil && e.facts.followable() && e.pids.namespace == nil && v.target.Kind != bpf.Iter
+	kernel.Tables = func() bool {
+		return e.k != nil && e.pids.namespace == nil && v.target.Kind != bpf.Iter && e.facts.followable()
+	}
 	switch {
 	case v.target.Children: // the kernel calls the program in these processes only
 		kernel.Tgid, kernel.Follow = 0, false

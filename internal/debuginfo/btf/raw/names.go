@@ -63,23 +63,37 @@ func (x *BTF) Named(name string, kinds ...Kind) []Type {
 	if name == "" {
 		return nil
 	}
-	wanted := func(k Kind) bool { return len(kinds) == 0 || slices.Contains(kinds, k) }
 	var out []Type
-	if x.asked.Add(1) <= few {
-		for i, off := range x.names {
-			if off != 0 && wanted(x.kinds[i]) && x.is(off, name) {
-				out = append(out, x.Type(x.first+ID(i)))
-			}
-		}
-		return out
-	}
-	t := x.named()
-	for n := t.chain(name); n != 0; n = t.next[n-1] {
-		if i := n - 1; wanted(x.kinds[i]) && x.is(x.names[i], name) {
+	for _, i := range x.withName(name) {
+		if len(kinds) == 0 || slices.Contains(kinds, x.kinds[i]) {
 			out = append(out, x.Type(x.first+ID(i)))
 		}
 	}
 	return out
+}
+
+// withName are the numbers of the types of a name. What was found before is found again without a search: a few structures are asked for
+// again and again.
+func (x *BTF) withName(name string) (list []uint32) {
+	if known, ok := x.known.Load(name); ok {
+		return known.([]uint32)
+	}
+	if x.asked.Add(1) <= few {
+		for i, off := range x.names {
+			if off != 0 && x.is(off, name) {
+				list = append(list, uint32(i))
+			}
+		}
+		x.known.Store(name, list)
+		return list
+	}
+	t := x.named()
+	for n := t.chain(name); n != 0; n = t.next[n-1] {
+		if x.is(x.names[n-1], name) {
+			list = append(list, n-1)
+		}
+	}
+	return list
 }
 
 // List returns the names of the types of the given kinds for which keep returns true, of this BTF only (not

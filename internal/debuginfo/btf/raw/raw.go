@@ -34,7 +34,8 @@ type BTF struct {
 	names   []uint32 // of those types, in strings
 	kinds   []Kind   // of those types
 
-	asked       atomic.Uint32 // how often a name was looked for
+	asked       atomic.Uint32 // how many names were looked for
+	known       sync.Map      // what was found for the first few: numbers of types by name
 	named       func() *table
 	enumerators func() *enumerators
 	percpu      func() map[ID]uint32

@@ -2,6 +2,7 @@ package raw
 
 import (
 	"encoding/binary"
+	"fmt"
 	"os"
 	"slices"
 	"testing"
@@ -82,7 +83,12 @@ func TestNamed(t *testing.T) {
 		{module, "int", nil, nil},
 		{base, "own", nil, nil},
 	}
-	for range 2 * few { // by comparing all, and by the table
+	for _, looked := range []uint32{0, 0, few} { // by comparing all, as found before, and by the table
+		for _, x := range []*BTF{base, module} {
+			if x.asked.Store(looked); looked == few {
+				x.known.Clear()
+			}
+		}
 		for _, c := range cases {
 			if got := ids(c.x, c.name, c.kinds...); !slices.Equal(got, c.want) {
 				t.Errorf("%q %v: types %v, want %v", c.name, c.kinds, got, c.want)
@@ -92,6 +98,13 @@ func TestNamed(t *testing.T) {
 	own := module.Type(7)
 	if of := own.Ref(); own.Name() != "own" || of.In != base || of.Name() != "int" {
 		t.Errorf("a module's typedef %q of the kernel's type %q", own.Name(), of.Name())
+	}
+	base.asked.Store(0)
+	for range 3 {
+		base.Named("never asked for")
+	}
+	if n := base.asked.Load(); n != 1 {
+		t.Errorf("a name that is asked for again is searched for %d times", n)
 	}
 	if e, ok := base.Enumeration("ONE"); !ok || e.ID != 5 {
 		t.Errorf("ONE is in type %d", e.ID)
@@ -143,12 +156,12 @@ func BenchmarkOpen(b *testing.B) {
 	if err != nil {
 		b.Skip(err)
 	}
-	for names, n := range map[string]int{"one name": 1, "a table": few + 1} {
+	for names, n := range map[string]int{"two names": 1, "a table": few + 1} {
 		b.Run(names, func(b *testing.B) {
 			for b.Loop() {
 				x, err := Parse(bytes, nil)
-				for range n {
-					if err != nil || len(x.Named("bpf_rdonly_cast", Func)) != 1 {
+				for i := range n {
+					if err != nil || len(x.Named("bpf_rdonly_cast", Func)) != 1 || len(x.Named(fmt.Sprint("not there ", i))) != 0 {
 						b.Fatal("no function", err)
 					}
 				}
