@@ -23,6 +23,10 @@ func (b *bench) tools(rounds int, only string) error {
 		fmt.Println("start to armed: bpftrace is not installed")
 		return nil
 	}
+	clock, err := exec.LookPath("date") // bpftrace refuses a name that is in two directories of PATH
+	if err != nil {
+		return err
+	}
 	fmt.Printf("%-28s %17s %17s %17s\n", "start to armed, medians", "ms", "CPU ms", "memory MB")
 	fmt.Printf("%-28s %8s %8s %8s %8s %8s %8s\n", "", "bpftrace", "jalon", "bpftrace", "jalon", "bpftrace", "jalon")
 	for _, dir := range toolDirs {
@@ -32,7 +36,7 @@ func (b *bench) tools(rounds int, only string) error {
 		}
 		for _, file := range list {
 			if name := filepath.Base(file); strings.Contains(name, only) {
-				if row, err := b.tool(file, rounds); err == nil {
+				if row, err := b.tool(file, clock, rounds); err == nil {
 					fmt.Printf("%-28s%s\n", name, row)
 				} else {
 					fmt.Printf("%-28s %v\n", name, err)
@@ -44,12 +48,12 @@ func (b *bench) tools(rounds int, only string) error {
 }
 
 // tool measures one of them.
-func (b *bench) tool(file string, rounds int) (row string, err error) {
+func (b *bench) tool(file, clock string, rounds int) (row string, err error) {
 	const figures = 3
 	var all [figures][2][]float64
 	for range rounds {
 		for n, command := range [][]string{{"bpftrace"}, {b.jalon, "run"}} {
-			got, err := armedTool(append(command, "-o", "/dev/null", "-c", "date +%s%N", file))
+			got, err := armedTool(append(command, "-o", "/dev/null", "-c", clock+" +%s%N", file))
 			if err != nil {
 				return "", fmt.Errorf("%s: %w", filepath.Base(command[0]), err)
 			}
