@@ -14,6 +14,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine/uprobes"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -52,7 +53,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		Logf: s.logf, Trouble: s.trouble,
 	})
 	eng = inproc.New(inproc.Options{
-		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(),
+		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(), Maps: s.opt.maps(),
 		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
 		Variables: s.opt.initial(), Clock: s.opt.Clock, Overwrite: s.opt.Overwrite, Wait: s.opt.Wait > 0,
 		OnRings: func(mem *ring.Shared) {
@@ -187,6 +188,20 @@ func (o *Options) laterSites() int {
 		}
 	}
 	return 0
+}
+
+// maps are those of the tracepoints that are not in common memory.
+func (o *Options) maps() (list []ir.Map) {
+	seen := map[string]bool{}
+	for _, tp := range o.Tracepoints {
+		for _, m := range tp.Maps {
+			if !seen[m.Name] && !m.Both {
+				seen[m.Name] = true
+				list = append(list, m.IR())
+			}
+		}
+	}
+	return list
 }
 
 // shareAll makes the tables of maps in the kernel engine, and has the in-process engine map them.

@@ -57,7 +57,10 @@ func (b *buffers) size(opt *Options, sites int) error {
 		size = DefaultBuffer
 	}
 	b.g, err = ring.NewGeometry(cpus, size, max(minSites, opt.Sites, 2*sites))
-	b.g.MapBytes, b.g.Overwrite, b.g.Wait = mapBytes, opt.Overwrite, opt.Wait && !opt.Overwrite && opt.Clock == ring.ClockTSC
+	b.g.Overwrite, b.g.Wait = opt.Overwrite, opt.Wait && !opt.Overwrite && opt.Clock == ring.ClockTSC
+	if err == nil {
+		b.g.MapBytes = int(b.memoryFor(opt.Maps))
+	}
 	b.tables = tableSet{of: map[tableName]maps.Table{}}
 	return err
 }

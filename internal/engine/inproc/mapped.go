@@ -10,10 +10,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/ring"
 )
 
-// mapBytes is the memory for tables of maps. It is taken from the machine when keys come.
-const mapBytes = 64 << 20
-
+// The memory for tables of maps is taken from the machine when keys come.
 const (
+	// mapBytes is that for tables that are not known at first.
+	mapBytes = 64 << 20
+	// mostMapBytes is all of it.
+	mostMapBytes = 512 << 20
 	// laterMaps is for how many maps of later programs there is as much memory as for one of those expected.
 	laterMaps = 7
 	// leastSlots is what a table has at least.
@@ -84,15 +86,32 @@ func (b *buffers) mapsOf(x *engine.Program) ([]maps.Table, error) {
 	return list, nil
 }
 
+// shape is the form of a map's table.
+func (b *buffers) shape(m *ir.Map) maps.Shape {
+	s := maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single}
+	if m.Cells {
+		s.Sets = 2 * (int(b.layout(0).CPUMask) + 1)
+	}
+	return s
+}
+
+// memoryFor is the size of the memory for these maps and later ones.
+func (b *buffers) memoryFor(list []ir.Map) uint64 {
+	all := uint64(mapBytes)
+	for n := range list {
+		all += b.shape(&list[n]).Bytes() + ring.PageSize
+	}
+	return min(all, mostMapBytes) &^ (ring.PageSize - 1)
+}
+
 // newTable takes memory for a table. It has fewer slots than the program wants if there are many.
 func (b *buffers) newTable(m *ir.Map) (maps.Table, error) {
 	set := &b.tables
-	t := maps.Table{Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single}, Addr: b.base + b.g.MapsOffset() + set.bytes}
-	if m.Cells {
-		t.Sets = 2 * (int(b.layout(0).CPUMask) + 1)
-	}
+	t := maps.Table{Shape: b.shape(m), Addr: b.base + b.g.MapsOffset() + set.bytes}
+	const later = mapBytes / (laterMaps + 1) * laterMaps // the maps of Options.Maps leave it to others
+	known := m.Shared && set.bytes+t.Bytes()+later <= uint64(b.g.MapBytes)
 	part := (uint64(b.g.MapBytes) - set.bytes) / uint64(set.expected+laterMaps)
-	for t.Slots > leastSlots && t.Bytes() > part {
+	for t.Slots > leastSlots && t.Bytes() > part && !known {
 		t.Slots /= 2
 	}
 	size := (t.Bytes() + ring.PageSize - 1) &^ (ring.PageSize - 1)

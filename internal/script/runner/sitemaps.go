@@ -66,6 +66,7 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 		}
 		if !k.Deletes { // keys that hits delete keep their slots for a while
 			d.Limit = int(room)
+			d.Slots = min(2*d.Slots, sema.MaxMapSlots) // so that each key finds one
 		}
 		if k.Clears && d.Kind != sema.MapNumber && d.Slots < sema.MaxMapSlots {
 			d.Slots *= 2 // for new keys until the slots of cleared ones are given back
