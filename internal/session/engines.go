@@ -14,7 +14,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine/uprobes"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
-	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -191,13 +190,13 @@ func (o *Options) laterSites() int {
 }
 
 // maps are those of the tracepoints that are not in common memory.
-func (o *Options) maps() (list []ir.Map) {
+func (o *Options) maps() (list []*sema.Map) {
 	seen := map[string]bool{}
 	for _, tp := range o.Tracepoints {
 		for _, m := range tp.Maps {
 			if !seen[m.Name] && !m.Both {
 				seen[m.Name] = true
-				list = append(list, m.IR())
+				list = append(list, m)
 			}
 		}
 	}

@@ -6,9 +6,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/image"
-	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/process"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // Options configure an engine.
@@ -28,7 +28,7 @@ type Options struct {
 	// Sites is the largest number of sites, including those of libraries loaded later; 0: a default.
 	Sites int
 	// Maps are the maps of the session that programs will use: there is memory for them.
-	Maps []ir.Map
+	Maps []*sema.Map
 	// Breakpoints reports whether breakpoints of the caller lie in [lo, hi); the bytes there must not
 	// change. Nil: there are none.
 	Breakpoints func(lo, hi uint64) bool

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/ring"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // The memory for tables of maps is taken from the machine when keys come.
@@ -96,10 +97,11 @@ func (b *buffers) shape(m *ir.Map) maps.Shape {
 }
 
 // memoryFor is the size of the memory for these maps and later ones.
-func (b *buffers) memoryFor(list []ir.Map) uint64 {
+func (b *buffers) memoryFor(list []*sema.Map) uint64 {
 	all := uint64(mapBytes)
-	for n := range list {
-		all += b.shape(&list[n]).Bytes() + ring.PageSize
+	for _, m := range list {
+		d := m.IR()
+		all += b.shape(&d).Bytes() + ring.PageSize
 	}
 	return min(all, mostMapBytes) &^ (ring.PageSize - 1)
 }
