@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/vmtest"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
@@ -30,7 +31,11 @@ tracepoint:syscalls:sys_enter_write /@t[tid]/ { @sum = sum(@t[tid]); delete(@t, 
 			t.Errorf("no %q", x)
 		}
 	}
-	if n := strings.Count(p.Errs.String(), "in memory that the process and the kernel have in common"); n != 4 || p.Status != 0 || strings.Contains(p.Out.String(), "@t[") {
+	common := 0 // without the engine in the process the kernel has all of them
+	if vmtest.Arch == "amd64" {
+		common = 4
+	}
+	if n := strings.Count(p.Errs.String(), "in memory that the process and the kernel have in common"); n != common || p.Status != 0 || strings.Contains(p.Out.String(), "@t[") {
 		t.Errorf("status %d, %d maps in common\n%s%s", p.Status, n, p.Out.String(), p.Errs.String())
 	}
 }
