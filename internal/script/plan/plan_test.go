@@ -215,3 +215,24 @@ func TestLongestName(t *testing.T) {
 		}
 	}
 }
+
+// TestKernelOnly has that a word which only the kernel knows is refused in a process with the way to have it.
+func TestKernelOnly(t *testing.T) {
+	for _, src := range []string{
+		`uprobe:a:f { @[uid] = count(); }`, `uprobe:a:f { printf("%d", gid); }`, `uprobe:a:f { print(cgroup); }`,
+		`uprobe:a:f { print(username); }`, `uretprobe:a:f { @[pcomm] = count(); }`, `uprobe:a:f { print(ppid); }`,
+	} {
+		s, err := script.Parse("t", src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := check.Check(s, check.Options{Process: true})
+		if err != nil {
+			t.Fatalf("%s: %v", src, err)
+		}
+		_, _, err = Sites(p, Options{Process: true})
+		if err == nil || !strings.Contains(err.Error(), "without -c and -p") {
+			t.Errorf("%s: %v, without the way to have it", src, err)
+		}
+	}
+}
