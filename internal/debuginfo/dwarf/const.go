@@ -98,6 +98,7 @@ const (
 	atEncoding          = 0x3e
 	atExternal          = 0x3f
 	atFrameBase         = 0x40
+	atStaticLink        = 0x48
 	atSpecification     = 0x47
 	atType              = 0x49
 	atAllocated         = 0x4e

@@ -20,6 +20,12 @@ func (r *search) entity(name string, list []meaning) (*debuginfo.Entity, error) 
 	switch {
 	case m.class != nil:
 		return &debuginfo.Entity{Class: m.class, Found: m.found}, nil
+	case m.at != nil:
+		v := s.variable(m.d)
+		if v.Loc = *m.at; v.Count != nil {
+			v.Loc = debuginfo.Location{Unavailable: "the number of its elements is in the frame of another function"}
+		}
+		return &debuginfo.Entity{Var: v}, nil
 	case m.why != "": // in sizeof it can be used
 		v := s.variable(m.d)
 		v.Loc = debuginfo.Location{Unavailable: m.why}

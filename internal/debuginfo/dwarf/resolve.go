@@ -21,6 +21,8 @@ type meaning struct {
 	class *ctype.Type // of a data member
 	found ctype.Found
 	why   string // it has no value here
+	// at is where the value is, if another frame has it.
+	at *debuginfo.Location
 }
 
 // want selects the names to consider.

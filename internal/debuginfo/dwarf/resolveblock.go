@@ -94,6 +94,8 @@ func (r *search) inFunctionAround(fn die, blocks []die, name string) ([]meaning,
 		if m.block != nil && !m.d.fixed() {
 			if v, ok := r.s.staticOf(fn, name); ok {
 				m.d = v
+			} else if at, ok := r.s.throughLink(fn, m.d); ok {
+				m.at = at
 			} else if !isConstant(m.d) {
 				m.why = "it is a local variable of " + fn.funcName() + ", to which this function has no access"
 			}
