@@ -28,6 +28,7 @@ func TestConfined(t *testing.T) {
 		{"strict-thread", 4000, "forbids reading the time stamp counter"},
 		{"filter", 0, "its seccomp filter forbids rt_sigprocmask"},
 		{"filter-mmap", 2000, ""},
+		{"small", 0, "address space (ulimit -v)"},
 	} {
 		for _, collect := range []string{"n", "n, p->next->value"} {
 			t.Run(c.how+"/"+collect, func(t *testing.T) {

@@ -66,6 +66,8 @@ func AppendResult(b []byte, call string, n int64) []byte {
 			b = append(append(b, ' '), name...)
 		}
 		return b
+	case call == "umask":
+		return octal(b, uint64(n))
 	case slices.Contains([]string{"mmap", "brk", "mremap", "shmat"}, call):
 		return appendHex(b, uint64(n))
 	}

@@ -48,6 +48,7 @@ func TestAppend(t *testing.T) {
 		{"clock_gettime", Arg{Name: "which_clock", Word: 0xfffff902, Signed: true, Size: 4}, "-1790"}, // of a process
 		{"fcntl", Arg{Name: "cmd", Word: 0x1801, Size: 4}, "6145"},
 		{"socket", Arg{Name: "family", Word: 0x102, Signed: true, Size: 4}, "258"},
+		{"umask", Arg{Name: "mask", Word: 0o22, Signed: true, Size: 4}, "022"},
 		{"none", Arg{Name: "x", Word: minus(-5), Signed: true, Size: 8}, "-5"},
 	} {
 		if got := string(Append(nil, tt.call, tt.arg)); got != tt.want {
@@ -68,6 +69,8 @@ func TestAppendResult(t *testing.T) {
 		{"read", -4000, "-4000"},
 		{"mmap", 0x7f0000001000, "0x7f0000001000"},
 		{"mmap", -12, "-12 ENOMEM"},
+		{"umask", 0o77, "077"},
+		{"umask", 0, "0"},
 		{"lseek", 1 << 40, "1099511627776"},
 		{"x", -1 << 62, "-4611686018427387904"},
 	} {

@@ -20,6 +20,7 @@ var everywhere = map[string]*kind{
 var arguments = map[string]map[string]*kind{
 	"open": {"flags": openFlags}, "openat": {"flags": openFlags}, "mq_open": {"oflag": openFlags},
 	"open_by_handle_at": {"flags": openFlags}, "pipe2": {"flags": pipeFlags}, "dup3": {"flags": pipeFlags},
+	"umask":     {"mask": {print: octal}},
 	"fallocate": {"mode": fallocateModes}, "mbind": {"mode": policies}, "set_mempolicy": {"mode": policies},
 	"access": {"mode": accessModes}, "faccessat": {"mode": accessModes}, "faccessat2": {"mode": accessModes, "flags": atFlags},
 	"mmap":     {"prot": protection, "flags": mapFlags, "len": nil},

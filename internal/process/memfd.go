@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/fail"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -50,6 +51,12 @@ func (s *Stopped) MapShared(name string, g ring.Geometry) (base uint64, f *os.Fi
 	}
 	if err != nil {
 		_, _ = s.Syscalls([]Call{shut})
+		if errors.Is(err, unix.ENOMEM) {
+			err = &fail.Error{
+				Op: fmt.Sprintf("%s (process %d: %d MB)", op, s.Pid(), g.MemSize()>>20), Err: err,
+				Remedy: "if the process may have no more address space (ulimit -v), less is taken with a smaller --buffer, and in scripts with a smaller max_map_keys",
+			}
+		}
 		return 0, f, s.wrap(op, err)
 	}
 	base = reserved[0].Value

@@ -4,6 +4,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/event"
 )
 
 // TestFieldsOfSeveralPlaces: an expression is compiled for each place. A place that lacks a field of it is left out and named; of a list of
@@ -75,6 +77,18 @@ func TestLatencyByMissingField(t *testing.T) {
 		t.Fatalf("%+v, %v", l, err)
 	}
 	if got := r.Notes(); !slices.Equal(got, []string{`the events of end are left out: no field "i" was recorded there`}) {
+		t.Errorf("%q", got)
+	}
+}
+
+// TestPartlySkipped: of a place with several lists the events of one may be left out.
+func TestPartlySkipped(t *testing.T) {
+	with, without := &event.Schema{Place: "f"}, &event.Schema{Place: "f"}
+	r := &Reader{
+		scopes: []*scope{{schema: with}, {schema: without}}, sites: map[*event.Schema]*site{with: {}, without: {skip: true}},
+		Skipped: []Skipped{{"f", "no field"}, {"g", "no field"}},
+	}
+	if got := r.skippedText(); !slices.Equal(got, []string{"the events of f (some of them), g are left out: no field"}) {
 		t.Errorf("%q", got)
 	}
 }

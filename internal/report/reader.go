@@ -260,6 +260,11 @@ func (r *Reader) Incomplete() int64 {
 	return from
 }
 
+// partly reports whether a place has other events too, which are not left out: one place may have several lists, as with --snapshot-on.
+func (r *Reader) partly(place string) bool {
+	return slices.ContainsFunc(r.scopes, func(sc *scope) bool { return sc.schema.Place == place && !r.sites[sc.schema].skip })
+}
+
 // skippedText names the places that are left out, those with the same reason together.
 func (r *Reader) skippedText() (list []string) {
 	var reasons []string
@@ -268,7 +273,11 @@ func (r *Reader) skippedText() (list []string) {
 		if places[x.Why] == nil {
 			reasons = append(reasons, x.Why)
 		}
-		places[x.Why] = append(places[x.Why], x.Place)
+		name := x.Place
+		if r.partly(name) {
+			name += " (some of them)"
+		}
+		places[x.Why] = append(places[x.Why], name)
 	}
 	const most = 4
 	for _, why := range reasons {

@@ -6,6 +6,7 @@
  *   strict-thread         the same in a second thread
  *   filter                rt_sigprocmask ends it
  *   filter-mmap           mmap, munmap, memfd_create and prctl end it
+ *   small                 address space: 48 MiB
  *   reads-tsc             it reads the time stamp counter after that was forbidden, and ends with 0 if nothing
  *                         prevented it, as on some virtual machines
  */
@@ -18,6 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -62,6 +64,8 @@ static void confine(const char *how)
 		forbid(1, (int[]){ SYS_rt_sigprocmask });
 	if (!strcmp(how, "filter-mmap"))
 		forbid(4, (int[]){ SYS_mmap, SYS_munmap, SYS_memfd_create, SYS_prctl });
+	if (!strcmp(how, "small"))
+		setrlimit(RLIMIT_AS, &(struct rlimit){ 48 << 20, 48 << 20 });
 }
 
 static volatile int bad, confined, go;

@@ -83,7 +83,7 @@ func (e *programs) runnable(p *probe.Place, m *dwarf.Module, vaddr uint64) error
 		return nil // an instruction without bytes is refused elsewhere
 	}
 	code = append(code, make([]byte, longest)...)
-	const hint = "trace one process by jalon's own code (-p PID without --all or --engine=kernel), or the instruction behind it"
+	const hint = "trace one process by jalon's own code (jalon trace -p PID without --all or --engine=kernel; jalon run -p PID), or the instruction behind it"
 	if misrun(code) {
 		return probe.Diagnose(p, fmt.Sprintf("the kernel takes the vector instruction at %s for a branch (% x): a uprobe there gives wrong results in every process that runs it", named(m, vaddr), code[:6]), hint)
 	}
