@@ -85,7 +85,7 @@ func TestLatencyByMissingField(t *testing.T) {
 func TestPartlySkipped(t *testing.T) {
 	with, without := &event.Schema{Place: "f"}, &event.Schema{Place: "f"}
 	r := &Reader{
-		scopes: []*scope{{schema: with}, {schema: without}}, sites: map[*event.Schema]*site{with: {}, without: {skip: true}},
+		scopes: []*scope{{schema: with}, {schema: without}}, left: map[*event.Schema]bool{without: true},
 		Skipped: []Skipped{{"f", "no field"}, {"g", "no field"}},
 	}
 	if got := r.skippedText(); !slices.Equal(got, []string{"the events of f (some of them), g are left out: no field"}) {

@@ -36,8 +36,9 @@ type Reader struct {
 	scopes []*scope
 	all    *union
 	sites  map[*event.Schema]*site
-	number []*site // by the number of the schema in the trace; nil: not looked up yet
-	site   *site   // of the event that was read last
+	left   map[*event.Schema]bool // whose events are left out
+	number []*site                // by the number of the schema in the trace; nil: not looked up yet
+	site   *site                  // of the event that was read last
 	it     *ctf.Iterator
 	orig   *event.Event // of the event that is shown
 }
@@ -132,6 +133,10 @@ func (r *Reader) skip(sc *scope, why string) {
 
 // leave notes that the events of a schema are left out.
 func (r *Reader) leave(sc *scope, why string) {
+	if r.left == nil {
+		r.left = map[*event.Schema]bool{}
+	}
+	r.left[sc.schema] = true
 	if x := (Skipped{sc.schema.Place, why}); !slices.Contains(r.Skipped, x) {
 		r.Skipped = append(r.Skipped, x)
 	}
@@ -262,7 +267,7 @@ func (r *Reader) Incomplete() int64 {
 
 // partly reports whether a place has other events too, which are not left out: one place may have several lists, as with --snapshot-on.
 func (r *Reader) partly(place string) bool {
-	return slices.ContainsFunc(r.scopes, func(sc *scope) bool { return sc.schema.Place == place && !r.sites[sc.schema].skip })
+	return slices.ContainsFunc(r.scopes, func(sc *scope) bool { return sc.schema.Place == place && !r.left[sc.schema] })
 }
 
 // skippedText names the places that are left out, those with the same reason together.

@@ -147,4 +147,4 @@ func (co *collector) callStrings(it lang.Collect, sd *SData) (plans []*plan) {
 }
 
 // notText are pointers to characters in system calls at which there are bytes, or which the call fills.
-var notText = []string{"buf", "ubuf", "list"}
+var notText = []string{"buf", "ubuf", "list", "optval", "msg_ptr"}
