@@ -33,6 +33,9 @@ type patcher struct {
 	tram uint64 // a copy of site's instructions
 	dead uint64 // the same for the orphan: traps when the dead man's switch is not set
 	orig [1]byte
+	// ahead are the threads that had executed the first instruction, of one byte, and no more when the int3 was written. One that has
+	// not run since is still there.
+	ahead map[int]bool
 }
 
 func newPatcher(prog string) *patcher { return &patcher{sym: symbols(prog)} }
@@ -52,6 +55,14 @@ func (k *patcher) install(s *Stopped, control uint64) error {
 	var site [8]byte
 	if err := s.ReadMem(k.sym["site"], site[:]); err != nil {
 		return err
+	}
+	ths, err := s.Threads()
+	if err != nil {
+		return err
+	}
+	k.ahead = map[int]bool{}
+	for _, th := range ths {
+		k.ahead[th.TID] = th.Regs.PC() == k.sym["site"]+1
 	}
 	at, err := s.AllocNear(k.sym["site"], 4096)
 	if err != nil {
@@ -76,7 +87,7 @@ func (k *patcher) remove(s *Stopped) error {
 		return err
 	}
 	for _, th := range ths {
-		if pc := th.Regs.PC(); pc == k.sym["site"]+1 {
+		if pc := th.Regs.PC(); pc == k.sym["site"]+1 && !k.ahead[th.TID] {
 			return fmt.Errorf("thread %d is stopped after the int3", th.TID)
 		} else if pc-k.tram < 64 {
 			if err := s.SetPC(th.TID, k.sym["site"]+pc-k.tram); err != nil {
