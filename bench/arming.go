@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -46,8 +45,8 @@ func (b *bench) arming(dir, only string) error {
 			if s.Sites != c.sites {
 				return fmt.Errorf("%d sites of %d", s.Sites, c.sites)
 			}
-			use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-			cpu = append(cpu, float64(use.Utime.Nano()+use.Stime.Nano())/1e6)
+			used, _ := usedBy(cmd)
+			cpu = append(cpu, float64(used)/1e6)
 			ms, arm, remove = append(ms, s.ArmedMS), append(arm, s.ArmUS/1000), append(remove, (s.PauseUS-s.ArmUS)/1000)
 		}
 		fmt.Printf("%-28s %8.1f %8.1f %9.1f %8.2f %8.2f %8.2f %8.2f\n", strconv.Itoa(c.sites)+" sites",

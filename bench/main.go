@@ -13,6 +13,8 @@ import (
 	"sort"
 	"strconv"
 	"strings"
+	"syscall"
+	"time"
 
 	"github.com/jalon-trace/jalon/bench/figure"
 )
@@ -258,6 +260,12 @@ func nsLines(out string) ([]float64, error) {
 		}
 	}
 	return ns, nil
+}
+
+// usedBy is the time that processors spent on a command that has ended, and the most memory that it had, in megabytes.
+func usedBy(cmd *exec.Cmd) (cpu time.Duration, memory float64) {
+	use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
+	return time.Duration(use.Utime.Nano() + use.Stime.Nano()), float64(use.Maxrss) / 1024
 }
 
 func median(v []float64) float64 {

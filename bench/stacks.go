@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
-	"time"
 )
 
 // stackRows are hits that collect a stack of 10 frames, and the same without it.
@@ -101,10 +99,9 @@ func (b *bench) stackReaders(prog string) error {
 		if err != nil {
 			return err
 		}
-		use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-		cpu := time.Duration(use.Utime.Nano() + use.Stime.Nano()).Seconds()
+		cpu, memory := usedBy(cmd)
 		got := float64(s.Hits - s.Lost)
-		fmt.Printf("%-44s %12.0f %12.0f %9.1f %9.0f\n", row.name, got/seconds, got/cpu, 100*float64(s.Lost)/float64(max(1, s.Hits)), float64(use.Maxrss)/1024)
+		fmt.Printf("%-44s %12.0f %12.0f %9.1f %9.0f\n", row.name, got/seconds, got/cpu.Seconds(), 100*float64(s.Lost)/float64(max(1, s.Hits)), memory)
 	}
 	fmt.Println()
 	return nil

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 )
 
@@ -87,8 +86,6 @@ func armedTool(command []string) (got [3]float64, err error) {
 	if err != nil {
 		return got, err
 	}
-	use := cmd.ProcessState.SysUsage().(*syscall.Rusage)
-	return [...]float64{
-		float64(at-begin.UnixNano()) / 1e6, float64(use.Utime.Nano()+use.Stime.Nano()) / 1e6, float64(use.Maxrss) / 1024,
-	}, nil
+	cpu, memory := usedBy(cmd)
+	return [...]float64{float64(at-begin.UnixNano()) / 1e6, float64(cpu) / 1e6, memory}, nil
 }

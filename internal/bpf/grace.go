@@ -7,6 +7,8 @@ import (
 	"github.com/cilium/ebpf"
 	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
+
+	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
 // Grace waits for programs: it is over when all programs have ended that were running when it began.
@@ -19,9 +21,7 @@ type Grace struct{ ids []ebpf.MapID }
 
 // MayGrace reports whether graces are permitted.
 func MayGrace() bool {
-	head := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	return unix.Capget(&head, &data[0]) == nil && data[0].Effective&(1<<unix.CAP_SYS_ADMIN) != 0
+	return procdir.HasCapability(unix.CAP_SYS_ADMIN)
 }
 
 // Grace begins one. sleepable: also for programs that may sleep.

@@ -13,7 +13,7 @@ func kindOf(call, arg string) *kind {
 
 // everywhere are arguments that mean the same in all system calls which have them.
 var everywhere = map[string]*kind{
-	"mode": {print: octal}, "umask": {print: octal}, "sig": {print: signal}, "signo": {print: signal},
+	"mode": {print: octal}, "sig": {print: signal}, "signo": {print: signal},
 }
 
 // arguments are those of single system calls.

@@ -59,6 +59,21 @@ type Location struct {
 	Symbol string
 }
 
+// Object is the vaddr of an object in memory, or with tls its offset in the module's thread-local block. ok is false if the
+// location is anything else, such as an address that is computed.
+func (l *Location) Object() (value uint64, tls, ok bool) {
+	if len(l.Pieces) != 1 || l.Pieces[0].Kind != InMemory {
+		return 0, false, false
+	}
+	switch e := l.Pieces[0].Expr; {
+	case len(e) == 1 && e[0].Code == OpAddr:
+		return uint64(e[0].Arg), false, true
+	case len(e) == 2 && e[0].Code == OpConst && e[1].Code == OpTLS:
+		return uint64(e[0].Arg), true, true
+	}
+	return 0, false, false
+}
+
 // Pointer describes a pointer that is no longer there (DW_OP_implicit_pointer): it points to the byte Offset of an object.
 type Pointer struct {
 	To     interface{ Object() *Variable } // nil: it is not known; its Type may be nil

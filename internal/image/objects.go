@@ -147,11 +147,8 @@ func (im *Image) internal(m *Module, list []*Module, name string) (*debuginfo.Va
 	}
 	f := all[0]
 	f.v.Of = f.o.Path
-	switch e := f.v.Loc.Pieces[0].Expr; {
-	case len(e) == 1 && e[0].Code == debuginfo.OpAddr:
-		return im.placed(m, f.o, f.v, uint64(e[0].Arg), false)
-	case len(e) == 2 && e[0].Code == debuginfo.OpConst && e[1].Code == debuginfo.OpTLS:
-		return im.placed(m, f.o, f.v, uint64(e[0].Arg), true)
+	if value, tls, ok := f.v.Loc.Object(); ok {
+		return im.placed(m, f.o, f.v, value, tls)
 	}
 	return nil, fmt.Errorf("it is in %s, at a place that is computed", f.o.Path)
 }

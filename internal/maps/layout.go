@@ -98,7 +98,7 @@ import "math/bits"
 //  17. jalon adds what the cells have to its own value of the key. The slot is jalon's alone now: between 17 and 18 no hit and no other reader looks at it.
 //  18. It stores zero in the cells and in the words of the key.
 //  19. It stores the tag Gone. From here on the slot is free, for any key, as by 13.
-//  20. Where the next slot has the tag 0, or there is none, no key lies behind: lock cmpxchg tag: Gone -> 0, from behind. A hit may have passed the slot before,
+//  20. Where the next slot has the tag 0, or this slot is the last one, no search continues behind it: lock cmpxchg tag: Gone -> 0, from behind. A hit may have passed the slot before,
 //     and take the next one now: then the search for that key ends here, and the key gets a second slot, as it does by 6.
 //
 // jalon may be killed between any two of these: hits meet a slot that they pass, from Gone on one that they may take. What is lost then is lost with jalon, which alone reads it.

@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process/memory"
 	"github.com/jalon-trace/jalon/internal/process/sys"
 )
@@ -24,11 +25,7 @@ func (p *children) borrows(t *task) bool {
 }
 
 // powerless reports that jalon lacks the capability with which traced programs keep their rights.
-var powerless = sync.OnceValue(func() bool {
-	hdr := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
-	var data [2]unix.CapUserData
-	return unix.Capget(&hdr, &data[0]) != nil || data[0].Effective&(1<<unix.CAP_SYS_PTRACE) == 0
-})
+var powerless = sync.OnceValue(func() bool { return !procdir.HasCapability(unix.CAP_SYS_PTRACE) })
 
 // letGain detaches from a child that is about to execute a program with additional rights.
 func (p *children) letGain(t *task) {

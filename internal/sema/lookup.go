@@ -184,7 +184,7 @@ func (lk *lookup) variable(v *debuginfo.Variable, span lang.Span) expr {
 	return lk.target(ref)
 }
 
-// ofOther is a variable of another module; nil: there is none.
+// ofOther describes a variable of another module; nil if no module has it.
 func (lk *lookup) ofOther(symbol string, known *debuginfo.Variable, span lang.Span) *debuginfo.Variable {
 	if lk.in.Others.Variable == nil || lk.in.GoCode {
 		return nil

@@ -88,8 +88,8 @@ type Others struct {
 	// "" if it is not. Nil: the own one is used.
 	Replaces func(symbol string) string
 	// Variable describes one of another module by its symbol or bare name, in the terms of this module; known has its
-	// type, or is nil. Its error says why the variable is not known; both results are nil if there is none. Nil: other modules
-	// are not known.
+	// type, or is nil. The error is the reason why the variable is not known; both results are nil if no module has the name. A nil
+	// function means that other modules are not known.
 	Variable func(symbol string, known *debuginfo.Variable) (*debuginfo.Variable, error)
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/arming"
 	"github.com/jalon-trace/jalon/internal/maps"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // tables is what is done about the tables of maps from time to time.
@@ -71,12 +72,7 @@ func (d *deleted) retire(s *Session, name string, r *maps.Reader) {
 
 // sharesTable reports whether sites in the process use a table of the kernel engine.
 func sharesTable(s *Session, name string) bool {
-	for _, m := range both(s) {
-		if m.Name == name {
-			return s.corrected
-		}
-	}
-	return false
+	return s.corrected && slices.ContainsFunc(s.opt.maps(true), func(m *sema.Map) bool { return m.Name == name })
 }
 
 // over gives slots back if no hit uses them any more.

@@ -52,7 +52,7 @@ func (s *Session) makeEngines() (cfg process.Config, trace func(*process.Process
 		Logf: s.logf, Trouble: s.trouble,
 	})
 	eng = inproc.New(inproc.Options{
-		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(), Maps: s.opt.maps(),
+		BufferSize: s.opt.BufferSize, DebugDirs: s.opt.DebugDirs, Avoid: s.opt.Avoid, Fresh: s.launched, Sites: s.opt.laterSites(), Maps: s.opt.maps(false),
 		Uprobes: s.mine.Uprobes, Dump: s.opt.Dump, Log: s.opt.Log, Warn: s.opt.Warn, Progress: s.step,
 		Variables: s.opt.initial(), Clock: s.opt.Clock, Overwrite: s.opt.Overwrite, Wait: s.opt.Wait > 0,
 		OnRings: func(mem *ring.Shared) {
@@ -189,12 +189,12 @@ func (o *Options) laterSites() int {
 	return 0
 }
 
-// maps are those of the tracepoints that are not in common memory.
-func (o *Options) maps() (list []*sema.Map) {
+// maps are those of the tracepoints that are in common memory, or that are not.
+func (o *Options) maps(common bool) (list []*sema.Map) {
 	seen := map[string]bool{}
 	for _, tp := range o.Tracepoints {
 		for _, m := range tp.Maps {
-			if !seen[m.Name] && !m.Both {
+			if m.Both == common && !seen[m.Name] {
 				seen[m.Name] = true
 				list = append(list, m)
 			}

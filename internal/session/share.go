@@ -2,13 +2,12 @@ package session
 
 import (
 	"github.com/jalon-trace/jalon/internal/ring"
-	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // share gives the process the kernel's memory of the maps that sites of both engines use (sema.Map.Both), before programs are compiled. If that is
 // not possible, nothing of it is left, and the caller changes the tracepoints.
 func (s *Session) share() error {
-	list := both(s)
+	list := s.opt.maps(true)
 	if len(list) == 0 {
 		return nil
 	}
@@ -26,20 +25,6 @@ func (s *Session) share() error {
 		return err
 	}
 	return s.opt.Unshared(err)
-}
-
-// both lists the maps that sites of both engines use.
-func both(s *Session) (list []*sema.Map) {
-	seen := map[*sema.Map]bool{}
-	for _, tp := range s.opt.Tracepoints {
-		for _, m := range tp.Maps {
-			if m.Both && !seen[m] {
-				seen[m] = true
-				list = append(list, m)
-			}
-		}
-	}
-	return list
 }
 
 // correct makes the time that hits in the process compute that of the kernel's hits, with which a map that both use compares it: the counter's rate is

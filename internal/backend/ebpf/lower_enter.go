@@ -151,17 +151,12 @@ func (l *look) await(next, full label) {
 	if !l.insert {
 		return
 	}
-	again, ready, claimed, end := l.newLabel(), l.newLabel(), l.newLabel(), full
+	end := full
 	if !l.one {
 		end = next
 	}
-	flip := func() { l.emit(asm.Xor.Imm(asm.R5, maps.Shown^maps.Claimed)) }
-	flip()
-	l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, claimed)
-	flip()
-	l.bind(ready)
-	l.rare(func() {
-		l.bind(claimed)
+	l.inState(maps.Claimed, func() (still label) {
+		again := l.newLabel()
 		l.movImm(looked, claims)
 		l.storeImm(asm.R10, wasted, 8, 0)
 		l.bind(again)
@@ -170,10 +165,26 @@ func (l *look) await(next, full label) {
 		}
 		l.emit(asm.Sub.Imm(looked, 1))
 		l.jumpIfImm(asm.JEq, 8, looked, 0, end)
+		return again
+	})
+}
+
+// inState has code for a slot whose tag, in r5, is that of the key in a state. It is emitted out of the way. Then the tag is loaded again: if it
+// is still that, the code goes to the label that emit returns.
+func (l *look) inState(state int32, emit func() (still label)) {
+	is, ready := l.newLabel(), l.newLabel()
+	jumpIfStill := func(to label) {
+		l.emit(asm.Xor.Imm(asm.R5, maps.Shown^state))
+		l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, to)
+		l.emit(asm.Xor.Imm(asm.R5, maps.Shown^state))
+	}
+	jumpIfStill(is)
+	l.bind(ready)
+	l.rare(func() {
+		l.bind(is)
+		still := emit()
 		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
-		flip()
-		l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, again)
-		flip()
+		jumpIfStill(still)
 		l.jump(ready)
 	})
 }
@@ -183,14 +194,7 @@ func (l *look) again(full label) {
 	if !l.insert || !l.tab.Reuse {
 		return
 	}
-	retired, ready := l.newLabel(), l.newLabel()
-	flip := func() { l.emit(asm.Xor.Imm(asm.R5, maps.Shown^maps.Retired)) }
-	flip()
-	l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, retired)
-	flip()
-	l.bind(ready)
-	l.rare(func() {
-		l.bind(retired)
+	l.inState(maps.Retired, func() (still label) {
 		l.mov(asm.R5, asm.R0)
 		l.mov(asm.R0, asm.R3)
 		l.emit(asm.Xor.Imm(asm.R0, maps.Shown^maps.Retired))
@@ -198,11 +202,7 @@ func (l *look) again(full label) {
 		l.emit(compareExchange(asm.R5, asm.R3, maps.Tag))
 		l.emit(asm.Xor.Imm(asm.R3, maps.Shown^maps.Hidden))
 		l.mov(asm.R0, asm.R5)
-		l.emit(asm.LoadMem(asm.R5, asm.R0, maps.Tag, asm.DWord))
-		flip()
-		l.jumpIf(asm.JEq, 8, asm.R5, asm.R3, full) // it was retired once more
-		flip()
-		l.jump(ready)
+		return full // it was retired once more
 	})
 }
 
@@ -278,15 +278,7 @@ func (l *look) alone(full label) {
 	stride, two := int32(l.tab.Stride()), l.newLabel()
 	l.mov(tag, asm.R3)
 	l.emit(asm.Or.Imm(tag, maps.Shown))
-	if n := l.tab.IndexShift(); n < 64 {
-		l.mov(at, asm.R3)
-		l.emit(asm.RSh.Imm(at, int32(n)))
-		l.emit(asm.LSh.Imm(at, strideBits(l.tab)))
-	} else {
-		l.movImm(at, 0)
-	}
-	l.tablePointer(asm.R0, l.in, maps.HeaderSize)
-	l.emit(asm.Add.Reg(asm.R0, at))
+	l.begin(at)
 	for range maps.Window {
 		next := l.newLabel()
 		l.jumpIf(asm.JEq, 8, at, asm.R4, next)

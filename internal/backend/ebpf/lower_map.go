@@ -91,21 +91,24 @@ func (ma *mapped) mapLook(in *ir.Instr) {
 	})
 }
 
-// first makes r0 point to the first slot of the window, of which r3 has the hash.
+// first makes r0 point to the first slot of the window, of which r3 has the hash, and r3 the tag of a shown slot.
 func (l *look) first() {
-	if n := l.tab.IndexShift(); n < 64 {
-		l.mov(asm.R4, asm.R3)
-		l.emit(asm.RSh.Imm(asm.R4, int32(n)))
-		l.emit(asm.LSh.Imm(asm.R4, strideBits(l.tab)))
-	} else {
-		l.movImm(asm.R4, 0)
-	}
+	l.begin(asm.R4)
 	l.emit(asm.Or.Imm(asm.R3, maps.Shown))
-	l.tablePointer(asm.R0, l.in, maps.HeaderSize)
-	l.emit(asm.Add.Reg(asm.R0, asm.R4))
 }
 
-func strideBits(t *Table) int32 { return int32(bits.TrailingZeros64(t.Stride())) }
+// begin makes r0 point to the first slot of the window, and at the slot's offset. r3 has the hash, in any state.
+func (l *look) begin(at asm.Register) {
+	if n := l.tab.IndexShift(); n < 64 {
+		l.mov(at, asm.R3)
+		l.emit(asm.RSh.Imm(at, int32(n)))
+		l.emit(asm.LSh.Imm(at, int32(bits.TrailingZeros64(l.tab.Stride()))))
+	} else {
+		l.movImm(at, 0)
+	}
+	l.tablePointer(asm.R0, l.in, maps.HeaderSize)
+	l.emit(asm.Add.Reg(asm.R0, at))
+}
 
 // loadKey loads word n of a longer key.
 func (l *look) loadKey(d asm.Register, n int64) {

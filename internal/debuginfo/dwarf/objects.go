@@ -25,7 +25,7 @@ func (ss *scopes) ObjectAt(name string, value uint64, tls bool) (v *debuginfo.Va
 	}
 	for _, n := range names {
 		ss.eachObject(n, func(o *debuginfo.Variable) {
-			if at, thread := placeOf(o); v == nil && at == int64(value) && thread == tls {
+			if at, thread, ok := o.Loc.Object(); ok && v == nil && at == value && thread == tls {
 				v = o
 			}
 		})
@@ -74,17 +74,6 @@ func (ss *scopes) eachObject(name string, visit func(*debuginfo.Variable)) {
 		}
 		return true
 	})
-}
-
-// placeOf is the address of an object, or its offset in the thread-local block; -1: it is computed.
-func placeOf(v *debuginfo.Variable) (value int64, tls bool) {
-	switch e := v.Loc.Pieces[0].Expr; {
-	case len(e) == 1 && e[0].Code == debuginfo.OpAddr:
-		return e[0].Arg, false
-	case len(e) == 2 && e[0].Code == debuginfo.OpConst && e[1].Code == debuginfo.OpTLS:
-		return e[0].Arg, true
-	}
-	return -1, false
 }
 
 // standards are objects of libc whose types POSIX and glibc's documentation say: libc has debug information on few machines.
