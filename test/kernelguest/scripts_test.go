@@ -2,6 +2,7 @@ package kernelguest
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -24,41 +25,51 @@ func TestGuest_ScriptMaps(t *testing.T) {
 		"kprobe:vfs_read /pid == cpid/ { @in[tid] = arg2; @n[arg2]++; @named[tid, comm] = arg2; EXTRA } " +
 			"kretprobe:vfs_read /@in[tid]/ { @all = sum(@in[tid]); @last = @in[tid]; @texts = sum(@named[tid, comm]); delete(@in, tid); delete(@named, (tid, comm)); EXTRA }",
 	} {
-		run := func(extra string) string {
-			p := testkit.Start(t, jalon, "run", "-q", "-e", strings.ReplaceAll(script, "EXTRA", extra), "-c", calls+" reads")
-			p.Wait()
-			if p.Status != 0 || strings.Contains(p.Errs.String(), "warning") {
-				t.Errorf("%s: status %d\n%s", script, p.Status, p.Errs.String())
-			}
-			lines := strings.Split(strings.TrimSpace(p.Out.String()), "\n")
-			if !strings.Contains(script, "kstack") {
-				slices.Sort(lines) // elements with equal values have no order
-			}
-			return strings.Join(lines, "\n")
+		// The same probes and maps three times in one run: exit() makes jalon execute a probe; with printf() the site and jalon do
+		// parts of it.
+		all := ""
+		for i, extra := range []string{`if (pid == 1) { exit(); }`, "", `printf("");`} {
+			all += mapName.ReplaceAllString(strings.ReplaceAll(script, "EXTRA", extra), fmt.Sprintf("@m%d$1", i)) + "\n"
 		}
-		// exit() makes jalon execute the probes; with printf() sites and jalon do parts of them.
-		inJalon, atSite, parts := run(`if (pid == 1) { exit(); }`), run(""), run(`printf("");`)
+		p := testkit.Start(t, jalon, "run", "-q", "-e", all, "-c", calls+" reads")
+		p.Wait()
+		if p.Status != 0 || strings.Contains(p.Errs.String(), "warning") {
+			t.Errorf("%s: status %d\n%s", script, p.Status, p.Errs.String())
+		}
+		of := func(i int) string {
+			var maps []string
+			for _, m := range regexp.MustCompile(`(?m)^@m`).Split(p.Out.String(), -1)[1:] {
+				if m, ok := strings.CutPrefix(m, fmt.Sprint(i)); ok {
+					maps = append(maps, strings.Split(strings.TrimSpace(m), "\n")...)
+				}
+			}
+			if !strings.Contains(script, "kstack") {
+				slices.Sort(maps) // elements with equal values have no order
+			}
+			return strings.Join(maps, "\n")
+		}
+		inJalon, atSite, parts := of(0), of(1), of(2)
 		if inJalon != atSite || inJalon != parts || len(atSite) < 5 {
 			t.Errorf("%s\nat the sites:\n%s\nin parts:\n%s\nin jalon:\n%s", script, atSite, parts, inJalon)
 		}
 	}
 }
 
+var mapName = regexp.MustCompile(`@(\w*)`)
+
 // Maps of a script that is killed while the kernel updates them are gone.
 func TestGuest_MapsOfKilledScript(t *testing.T) {
 	before := remains(t)
-	for range 3 {
-		p := testkit.Start(t, jalon, "run", "-e", `tracepoint:syscalls:sys_enter_write { @w[comm] = count(); } kprobe:vfs_read { @[comm, kstack] = count(); @h = hist(arg2); @u[ustack, comm] = sum(arg2); } interval:ms:50 { printf("on\n"); print(@h); }`)
-		p.AwaitOut("on\n")
-		w := work(t, "works", "1")
-		w.once()
-		if now := remains(t); now["maps"] <= before["maps"]+4 || now["programs"] <= before["programs"] {
-			t.Errorf("while the script runs there is %v", now)
-		}
-		p.Kill()
-		w.once()
-		gone(t, before)
+	p := testkit.Start(t, jalon, "run", "-e", `tracepoint:syscalls:sys_enter_write { @w[comm] = count(); } kprobe:vfs_read { @[comm, kstack] = count(); @h = hist(arg2); @u[ustack, comm] = sum(arg2); } interval:ms:50 { printf("on\n"); print(@h); }`)
+	p.AwaitOut("on\n")
+	w := work(t, "works", "1")
+	w.once()
+	if now := remains(t); now["maps"] <= before["maps"]+4 || now["programs"] <= before["programs"] {
+		t.Errorf("while the script runs there is %v", now)
 	}
+	p.Kill()
+	w.once()
+	gone(t, before)
 }
 
 // A pointer that a site puts into a map is followed at another site, in statements of jalon too.
