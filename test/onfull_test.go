@@ -85,7 +85,7 @@ func bytesOf(t *testing.T, dir string) (n int64) {
 // TestWaitEnds: a hit in a handler of a signal can wait for room behind an event that it interrupts itself: it gives up after the
 // user's time, and is counted. All kinds of threads, moved, interrupted and stepped, lose none that is not counted.
 func TestWaitEnds(t *testing.T) {
-	prog := compile(t, "gcc", "exact.c", "-g", "-O2", "-pthread")
+	prog := compile(t, "gcc", "exact.c", "-g", "-O2", "-pthread", "-DSTEPPED=24") // a thread that is stepped waits in many stops
 	for _, tunables := range []string{"", "glibc.pthread.rseq=0"} {
 		t.Setenv("GLIBC_TUNABLES", tunables)
 		r := jalon(t, "record", "-o", filepath.Join(t.TempDir(), "run"), "--on-full", "wait:50ms", "--buffer", "64k", "--summary-json", "work if i % 8 == 0", "-c", "i", "--", prog, "20000")

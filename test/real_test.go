@@ -248,7 +248,8 @@ func TestMassGenerated(t *testing.T) {
 		} {
 			for _, cond := range []string{"", " if ($sp == 0)"} {
 				for _, avoid := range []string{"0", "7"} {
-					if !full && avoid == "7" && (cond == "" || b[1] == "-O0" || m.name == "glob" || m.name == "functions") {
+					if !full && avoid == "7" && (cond == "" || b[1] == "-O0" || m.name == "glob" || m.name == "functions") ||
+						!full && m.name == "functions" && cond != "" {
 						continue
 					}
 					t.Run(fmt.Sprint(b[0], b[1], "/", m.name, cond, "/", avoid), func(t *testing.T) {
@@ -346,14 +347,14 @@ func TestRedisAttached(t *testing.T) {
 			t.Fatalf("%s: %s", place, tail(j.Errs.String()))
 		}
 		from := commands(t, socket)
-		eventually(t, "redis works under trace", func() bool { return commands(t, socket) > from+500 })
+		eventually(t, "redis works under trace", func() bool { return commands(t, socket) > from+50 })
 		j.Signal(syscall.SIGINT)
 		res := j.wait()
-		if sum := summaryOf(t, res); res.status != 0 || sum.Hits < 400 || sum.Outcome != "detached" {
+		if sum := summaryOf(t, res); res.status != 0 || sum.Hits < 40 || sum.Outcome != "detached" {
 			t.Errorf("%s: status %d, %+v: %s", place, res.status, sum, tail(res.stderr))
 		}
 		from = commands(t, socket)
-		eventually(t, "redis works afterwards", func() bool { return commands(t, socket) > from+500 || ended(load) })
+		eventually(t, "redis works afterwards", func() bool { return commands(t, socket) > from+50 || ended(load) })
 		if ended(load) || ended(r) {
 			t.Fatalf("%s: the load ended: %s\nredis: %s", place, tail(load.Errs.String()), tail(r.Out.String()))
 		}

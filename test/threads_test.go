@@ -214,7 +214,7 @@ var (
 
 // jalon is killed at any time: while it arms, runs, detaches.
 func TestJalonKilled(t *testing.T) {
-	rounds := 6
+	rounds := 3
 	if full {
 		rounds = 100
 	}
@@ -335,7 +335,7 @@ func TestJalonKilledLaunched(t *testing.T) {
 
 // The target is killed at any time: its records are read, and jalon ends with its status.
 func TestTargetKilled(t *testing.T) {
-	rounds := 15
+	rounds := 9
 	if full {
 		rounds = 400
 	}

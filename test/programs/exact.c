@@ -14,7 +14,10 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { THREADS = 4, STACK = 1 << 16, TLS = 8192, STEPPED = 200, VFORKS = 20, VFORKED = 50, SHORT = 100, SHORT_CALLS = 500 };
+#ifndef STEPPED
+#define STEPPED 200
+#endif
+enum { THREADS = 4, STACK = 1 << 16, TLS = 8192, VFORKS = 20, VFORKED = 50, SHORT = 100, SHORT_CALLS = 500 };
 
 volatile int total;
 static volatile int stop, ended;
