@@ -41,7 +41,7 @@ var rewordings = []rewording{
 	reword(`the index (\d+) is not in an array of (\d+) elements`, `the index $1 is out of bounds for array of size $2`),
 	reword(`the index is outside of the array; the value is 0`, `Array access out of bounds. This can lead to unexpected results.`),
 	reword(`division by 0; the result is 1`, `Divide or modulo by 0 detected. This can lead to unexpected results. 1 is being used as the result.`),
-	reword(`the map (\S+) is full, with \d+ elements; the update is lost`, `Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. let $1 = hash(5000)`),
+	reword(`the map (\S+) (?:is full, with \d+ elements|has no room: .*); the update is lost`, `Map full; can't update element. Try increasing max_map_keys config or manually setting the max entries in a map declaration e.g. let $1 = hash(5000)`),
 	reword(`the map has no such element; the value is 0`, `Can't lookup map element because it does not exist.`),
 	reword(`the map has no such element to delete`, `Can't delete map element because it does not exist.`),
 	reword(`(\w+)\(\) expects a map with keys; \S+ has none`, `call to $1() expects a map with explicit keys (non-scalar map)`),

@@ -37,9 +37,9 @@ func (r *Reader) Clear(zero bool) {
 // Subtract takes from the numbers of a map, to which sites only add, what it had before; keys that have nothing left are
 // removed. A site shows its key after it has added to it, and a key to which was added meanwhile is shown again, so no addition is lost.
 func (r *Reader) Subtract(before Merged) {
-	for e := range r.Entries() {
+	for e := range r.shown() {
 		t := before[keyBytes(e.Key)]
-		if t == nil || !t.Shown || !e.Shown {
+		if t == nil || !t.Shown {
 			continue
 		}
 		at := r.slot(e.slot) + uint64(r.shape.Value())

@@ -38,8 +38,8 @@ func (r *Reader) Compact(needed func(key []uint64) bool) (used int) {
 		panic("BUG: maps: slots with cells do not move")
 	}
 	var list []Entry
-	for e := range r.Entries() {
-		if e.Shown && needed(e.Key) {
+	for e := range r.shown() {
+		if needed(e.Key) {
 			list = append(list, e)
 		}
 	}

@@ -146,7 +146,7 @@ func reuse(r *rand.Rand, broken bool, freed, full, again *int) string {
 	reader := NewReader(m.shape, m.mem)
 	keys := 1 + r.Intn(24)
 	var running, grace []*numberWriter
-	var waiting *Returned
+	waiting := -1 // slots that are retired
 	for left, all := 20+r.Intn(200), 0; left > 0 || len(running) > 0; all++ {
 		if all > 200000 {
 			return "writers do not finish"
@@ -159,19 +159,18 @@ func reuse(r *rand.Rand, broken bool, freed, full, again *int) string {
 			}
 			w.start()
 			running, left = append(running, w), left-1
-		case k == 6 && waiting == nil:
-			list := reader.RetireDeleted()
-			waiting, grace = &list, append([]*numberWriter(nil), running...)
-		case k == 7 && waiting != nil:
+		case k == 6 && waiting < 0:
+			waiting, grace = reader.RetireDeleted(), append([]*numberWriter(nil), running...)
+		case k == 7 && waiting >= 0:
 			over := true
 			for _, w := range grace {
 				over = over && w.done
 			}
 			if over || broken {
-				n := reader.FreeDeleted(*waiting)
+				n := reader.FreeDeleted()
 				*freed += n
-				*again += waiting.Len() - n
-				waiting = nil
+				*again += waiting - n
+				waiting = -1
 			}
 		case len(running) > 0:
 			i := len(running) - 1 // hits interrupt each other

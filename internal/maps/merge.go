@@ -17,17 +17,16 @@ type Total struct {
 }
 
 // Add takes the elements of a table into account; of values with cells sums words are added up, and the largest is taken of
-// the others. Without cells, the first value of a key that is shown counts: a later slot of the key is not used any more.
+// the others. Without cells, keys that are not shown are left out, and the first value of a key counts: a later slot of the key is not used any more.
 func (m Merged) Add(r *Reader, sums int) {
-	for e := range r.Entries() {
-		t := m.total(e.Key, r.shape.Words)
-		switch {
-		case r.shape.Sets > 0:
-			t.add(r.Sum(&e, sums), sums)
-		case e.Shown && !t.Shown:
-			copy(t.Value, e.Value)
+	if r.shape.Sets == 0 {
+		for e := range r.shown() {
+			m.Put(e.Key, e.Value, true, sums, false)
 		}
-		t.Shown = t.Shown || e.Shown
+		return
+	}
+	for e := range r.Entries() {
+		m.Put(e.Key, r.Sum(&e, sums), e.Shown, sums, true)
 	}
 }
 

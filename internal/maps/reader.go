@@ -36,12 +36,19 @@ func (r *Reader) slot(i uint64) uint64 { return HeaderSize + i*r.shape.Stride() 
 func (r *Reader) NoRoom() uint64 { return atomic.LoadUint64(r.word(Full)) }
 
 // Entries are the slots that have a key, in the order of the slots. A key may have two: see the protocol.
-func (r *Reader) Entries() iter.Seq[Entry] {
+func (r *Reader) Entries() iter.Seq[Entry] { return r.entries(r.shape.has) }
+
+// shown are those of the keys that are in the map. Where keys are deleted, most slots have one that is not.
+func (r *Reader) shown() iter.Seq[Entry] {
+	return r.entries(func(tag uint64) bool { return tag&StateMask == Shown })
+}
+
+func (r *Reader) entries(has func(tag uint64) bool) iter.Seq[Entry] {
 	return func(yield func(Entry) bool) {
 		for i := range r.slots() {
 			at := r.slot(i)
 			tag := atomic.LoadUint64(r.word(at + Tag))
-			if !r.shape.has(tag) {
+			if !has(tag) {
 				continue
 			}
 			e := Entry{Shown: tag&StateMask == Shown, Key: r.load(at+Key, r.shape.KeyWords()), slot: i}

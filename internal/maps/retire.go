@@ -40,8 +40,9 @@ func (r *Reader) Retire(unused func(key []uint64) bool) (out Returned) {
 // Len is how many slots there are.
 func (t *Returned) Len() int { return len(t.list) }
 
-// RetireDeleted begins to give back the slots of keys that are deleted. Only hits may change the table until FreeDeleted has returned.
-func (r *Reader) RetireDeleted() (out Returned) {
+// RetireDeleted begins to give back the slots of keys that are deleted, and returns how many. Only hits may change the table until FreeDeleted has
+// returned. No list is made: where keys come fast, the time to make one would be that in which they find no room.
+func (r *Reader) RetireDeleted() (retired int) {
 	if !r.shape.Reuse {
 		panic("BUG: maps: hits do not know retired slots of this table")
 	}
@@ -49,24 +50,24 @@ func (r *Reader) RetireDeleted() (out Returned) {
 		tag := r.word(r.slot(i) + Tag)
 		v := atomic.LoadUint64(tag)
 		if to := v &^ StateMask; v&StateMask == Hidden && isRetired(to) && atomic.CompareAndSwapUint64(tag, v, to) {
-			out.list = append(out.list, retired{Entry{slot: i}, to})
+			retired++
 		}
 	}
-	return out
+	return retired
 }
 
-// FreeDeleted gives the slots back, behind the grace (step 11), and returns how many.
-func (r *Reader) FreeDeleted(t Returned) (freed int) {
-	for i := range t.list {
-		e := &t.list[i]
-		at := r.slot(e.slot)
-		if !atomic.CompareAndSwapUint64(r.word(at+Tag), e.tag, Freeing) {
+// FreeDeleted gives the slots back that are retired still, behind the grace (step 11), and returns how many.
+func (r *Reader) FreeDeleted() (freed int) {
+	for i := range r.slots() {
+		at := r.slot(i)
+		tag := r.word(at + Tag)
+		if v := atomic.LoadUint64(tag); !isRetired(v) || !atomic.CompareAndSwapUint64(tag, v, Freeing) {
 			continue
 		}
 		for off := at + Key; off < at+r.shape.Stride(); off += 8 {
 			atomic.StoreUint64(r.word(off), 0)
 		}
-		atomic.StoreUint64(r.word(at+Tag), Gone)
+		atomic.StoreUint64(tag, Gone)
 		freed++
 	}
 	return freed

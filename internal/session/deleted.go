@@ -28,9 +28,9 @@ type deleted struct {
 
 // waitingTable has slots that are given back when no hit uses them any more.
 type waitingTable struct {
-	name  string
-	slots maps.Returned
-	over  []func() (bool, error) // of the engines that use the table
+	name    string
+	retired int                    // slots
+	over    []func() (bool, error) // of the engines that use the table
 }
 
 // sampled is how many slots of a table are looked at each time.
@@ -51,15 +51,15 @@ func (d *deleted) tend(s *Session) {
 	d.at += sampled
 }
 
-// crowded reports whether, by a sample, a quarter of the slots is taken, and one in eight is that of a deleted key.
+// crowded reports whether, by a sample, one in eight slots is taken, and one in sixteen is that of a deleted key: early, since jalon may have to wait for a processor.
 func (d *deleted) crowded(r *maps.Reader) bool {
 	n := uint64(min(sampled, r.Shape().Slots))
-	return r.Used(d.at, n) >= (n+3)/4 && r.Deleted(d.at, n) >= (n+7)/8
+	return r.Used(d.at, n) >= (n+7)/8 && r.Deleted(d.at, n) >= (n+15)/16
 }
 
 // retire begins to give back the slots of a table.
 func (d *deleted) retire(s *Session, name string, r *maps.Reader) {
-	w := waitingTable{name: name, slots: r.RetireDeleted()}
+	w := waitingTable{name: name, retired: r.RetireDeleted()}
 	over, err := s.kern.Engine.Grace()
 	if w.over = append(w.over, over); err == nil && sharesTable(s, name) {
 		over, err = s.mine.Engine.Grace()
@@ -89,7 +89,7 @@ func (d *deleted) over(s *Session, w *waitingTable) bool {
 	}
 	d.fail(s, s.kern.Engine.Maps(func(name string, r *maps.Reader) {
 		if name == w.name {
-			s.logf("the map %s: %d of %d slots of deleted keys are given back", name, r.FreeDeleted(w.slots), w.slots.Len())
+			s.logf("the map %s: %d of %d slots of deleted keys are given back", name, r.FreeDeleted(), w.retired)
 		}
 	}))
 	return true

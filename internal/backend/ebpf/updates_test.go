@@ -102,8 +102,8 @@ b0:
 			add(key, false, []uint64{9})
 		})
 		r := maps.NewReader(tab, m.mapsMem[table])
-		if list := r.RetireDeleted(); list.Len() != 1 {
-			t.Fatalf("%d slots are retired", list.Len())
+		if n := r.RetireDeleted(); n != 1 {
+			t.Fatalf("%d slots are retired", n)
 		}
 		m.run(prog, make([]byte, 24))
 		must(t, prog.Close())

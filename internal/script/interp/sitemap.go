@@ -35,9 +35,23 @@ func loadSites(m *Machine) {
 	}
 }
 
+// NoRoom is why an update of a map at the sites had no effect.
+type NoRoom int
+
+// The reasons.
+const (
+	AllTaken NoRoom = iota // the map has as many elements as it may have
+	Deleted                // slots of deleted elements have not been given back yet
+	Together               // another hit was entering the key
+)
+
 // Full reports that a map at the sites is full. It is called while no probe runs.
-func Full(m *Machine, k *plan.SiteMap, elements int) {
-	if k.At != nil {
+func Full(m *Machine, k *plan.SiteMap, elements int, why NoRoom) {
+	switch {
+	case k.At == nil:
+	case why == Deleted:
+		m.warn(k.At, mapWaits, k.Name)
+	default:
 		m.warn(k.At, mapFull, k.Name, elements)
 	}
 }

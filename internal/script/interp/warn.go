@@ -26,6 +26,7 @@ var (
 	longLoop      = &trouble{text: "the loop has more than the %d passes that the site executes; this hit ends here"}
 	notReached    = &trouble{text: "the site has not executed this pass of the loop; this hit ends here"}
 	mapFull       = &trouble{text: "the map %s is full, with %d elements; the update is lost", hint: "config = { max_map_keys = N } or let %s = hash(N) makes room", call: "map_update_elem", code: -7, message: "Argument list too long"}
+	mapWaits      = &trouble{text: "the map %s has no room: elements are deleted faster than jalon gives their slots to others; the update is lost", hint: mapFull.hint, call: mapFull.call, code: mapFull.code, message: mapFull.message}
 )
 
 // warned is a warning at a place of the script.
@@ -108,7 +109,7 @@ func fileName(at script.Node) string {
 // diagnostic is a warning with its position.
 func diagnostic(at script.Node, why *trouble, args []any) *lang.Diagnostic {
 	hint := why.hint
-	if why == mapFull {
+	if why == mapFull || why == mapWaits {
 		hint = fmt.Sprintf(hint, args[0])
 	}
 	text := why.text
@@ -126,7 +127,7 @@ func (m *Machine) Repeated() []string {
 			line, col := position(w.at)
 			text := w.why.text
 			switch w.why {
-			case mapFull:
+			case mapFull, mapWaits:
 				text = "the map is full; the update is lost"
 			case unread:
 				text = "this could not be read; the value is 0"

@@ -4,6 +4,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"regexp"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -64,14 +66,16 @@ func (p *pacer) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
+// lostText is a warning about updates of a map.
+var lostText = regexp.MustCompile(`^the map (\S+?)(?: was full.*)?: (\d+) updates are lost`)
+
 // lostOf adds up the updates that warnings report.
 func lostOf(lost *uint64) func(text string) {
 	return func(text string) {
-		var n uint64
-		if at := strings.Index(text, " was full: "); at >= 0 {
-			_, _ = fmt.Sscanf(text[at:], " was full: %d updates", &n)
+		if m := lostText.FindStringSubmatch(text); m != nil {
+			n, _ := strconv.ParseUint(m[2], 10, 64)
+			*lost += n
 		}
-		*lost += n
 	}
 }
 

@@ -125,14 +125,8 @@ func TestCommonSums(t *testing.T) {
 	tracepoint:syscalls:sys_enter_getpgid { @k[args.pid]++; @all += args.pid; @each[tid]++; @called = sum(args.pid); @calls[pid == cpid] = count(); }
 	profile:us:100 { @k[cpu]++; @all++; @ticks = count(); @each[tid]++; }
 	software:cpu-clock:100000 { @k[cpu]++; @all++; @ticks = count(); @each[tid]++; }`, "PROG", path)
-	lost := uint64(0)
-	w := &whereOf{}
-	got, _ := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(rounds), fmt.Sprint(calls)}, Maps: w.add, Warn: func(text string) {
-		var n uint64
-		if k, _ := fmt.Sscanf(text[strings.IndexByte(text, '@'):], "@k was full: %d updates are lost", &n); k == 1 {
-			lost += n
-		}
-	}})
+	lost, w := uint64(0), &whereOf{}
+	got, _ := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(rounds), fmt.Sprint(calls)}, Maps: w.add, Warn: lostOf(&lost)})
 	lines := numbersOf(t, got)
 	ticks, syscalls := sumOf(lines["@ticks"]), sumOf(lines["@calls"])
 	marks := uint64(3 * rounds * calls)
@@ -166,6 +160,7 @@ func TestCommonTime(t *testing.T) {
 // TestCommonReuse: slots of deleted elements go to others, in the process and in the kernel, when no hit of either uses them any more.
 func TestCommonReuse(t *testing.T) {
 	needRoot(t)
+	sparing(t, 1<<13)
 	path := compileC(t, "commons", commons, "-pthread")
 	for _, c := range []struct {
 		rounds, calls uint64

@@ -8,6 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/maps"
 	"github.com/jalon-trace/jalon/internal/script/interp"
+	"github.com/jalon-trace/jalon/internal/script/plan"
 )
 
 // lost reports the events that the script did not get, at its end.
@@ -62,7 +63,7 @@ func (s *running) watchLost(ctx context.Context) {
 		for i := range list {
 			lost += list[i].Lost
 		}
-		full := map[string]bool{}
+		full := map[string]fullMap{}
 		if s.sess.Look(ctx, func() { s.fullMaps(full) }) != nil {
 			continue
 		}
@@ -70,29 +71,73 @@ func (s *running) watchLost(ctx context.Context) {
 	}
 }
 
-// fullMaps finds the maps at the sites that had no room for a key.
-func (s *running) fullMaps(full map[string]bool) {
+// fullMap is a map at the sites of which updates had no effect.
+type fullMap struct {
+	updates  uint64
+	elements int  // that a table of them has, or may have
+	room     bool // there was room for more keys
+}
+
+// add takes a table of the map into account.
+func (f fullMap) add(r *maps.Reader) fullMap {
+	n := r.NoRoom()
+	if n == 0 {
+		return f
+	}
+	f.updates += n
+	elements := r.Shape().Limit
+	if elements == 0 {
+		elements = int(r.Shown())
+	}
+	if f.elements = max(f.elements, elements); r.Shape().Limit > 0 {
+		f.room = !r.NoneLeft()
+	}
+	return f
+}
+
+// fullMaps finds these maps.
+func (s *running) fullMaps(full map[string]fullMap) {
 	if len(s.maps.list) == 0 {
 		return
 	}
 	_ = s.sess.Maps(func(name string, r *maps.Reader, _ bool) { // without maps none is full
-		full[name] = full[name] || r.NoRoom() > 0
+		full[name] = full[name].add(r)
 	})
 }
 
 // reportFull reports the maps that are full, once each.
-func (s *running) reportFull(full map[string]bool) {
+func (s *running) reportFull(full map[string]fullMap) {
 	for _, k := range s.maps.list {
-		if full[k.Name] && !s.maps.reported[k.Name] {
-			s.maps.reported[k.Name] = true
-			d := s.maps.decls[k.Name]
-			most := d.Limit
-			if most == 0 {
-				most = d.Slots
+		if f := full[k.Name]; f.updates > 0 && !s.maps.reported[k.Name] {
+			if why := s.maps.why(k, f); why != interp.Together { // these are reported at the end
+				s.maps.reported[k.Name] = true
+				interp.Full(s.machine, k, f.elements, why)
 			}
-			interp.Full(s.machine, k, most)
 		}
 	}
+}
+
+// why is the reason why updates had no effect.
+func (m *siteMaps) why(k *plan.SiteMap, f fullMap) interp.NoRoom {
+	switch {
+	case k.Deletes && f.elements < m.asked[k.Name]:
+		return interp.Deleted
+	case f.room:
+		return interp.Together
+	}
+	return interp.AllTaken
+}
+
+// lostTexts say why updates are lost.
+var lostTexts = map[interp.NoRoom]string{
+	interp.AllTaken: "the map %s was full: %d updates are lost; config = { max_map_keys = N } makes room",
+	interp.Deleted:  "the map %s was full of deleted elements: %d updates are lost; config = { max_map_keys = N } makes room",
+	interp.Together: "the map %s: %d updates are lost, of keys that other hits entered at the same moment",
+}
+
+// lostUpdates is what is reported at the end about these maps.
+func (m *siteMaps) lostUpdates(k *plan.SiteMap, f fullMap) string {
+	return fmt.Sprintf(lostTexts[m.why(k, f)], k.Name, f.updates)
 }
 
 func (s *running) warn(text string) {

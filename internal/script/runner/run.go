@@ -315,17 +315,13 @@ func (s *running) run(signalled context.Context) error {
 	}
 	err = m.Finish(signalled)
 	s.load()
-	for name := range s.maps.full {
-		if s.maps.full[name] > 0 {
-			s.machine.Exclusive(func() { s.reportFull(map[string]bool{name: true}) })
-		}
-	}
+	s.machine.Exclusive(func() { s.reportFull(s.maps.full) })
 	for _, k := range s.maps.list {
 		if s.maps.noStack[k.Name] {
 			s.warn(fmt.Sprintf("the map %s: some stacks found no place in the tables of stacks; what was counted for them has an empty stack", k.Name))
 		}
-		if n := s.maps.full[k.Name]; n > 0 {
-			s.warn(fmt.Sprintf("the map %s was full: %d updates are lost; config = { max_map_keys = N } makes room", k.Name, n))
+		if f := s.maps.full[k.Name]; f.updates > 0 {
+			s.warn(s.maps.lostUpdates(k, f))
 		}
 	}
 	return err

@@ -21,7 +21,8 @@ import (
 type siteMaps struct {
 	list  []*plan.SiteMap
 	decls map[string]*sema.Map
-	full  map[string]uint64 // updates that found no room
+	full  map[string]fullMap
+	asked map[string]int // elements that a map may have
 	// reported are the maps of which it was reported that they are full.
 	reported map[string]bool
 	// noStack are the maps with stacks that were not kept, frames those that were.
@@ -47,7 +48,7 @@ var kinds = map[string]sema.MapKind{
 }
 
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
-	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]uint64{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
+	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]fullMap{}, asked: map[string]int{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
 	for _, k := range list {
 		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Deletes: k.Deletes, Both: k.Both}
 		if k.Sums {
@@ -58,11 +59,12 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 			room = int64(min(k.Decl.Max, sema.MaxMapSlots))
 		}
 		room = min(room, sema.MaxMapSlots)
+		m.asked[k.Name] = int(room)
 		for int64(d.Slots) < room {
 			d.Slots *= 2
 		}
-		if k.Deletes && k.InKernel && !k.Scalar { // for new keys until the slots of deleted ones are given back
-			d.Slots = min(max(2*d.Slots, spareSlots), sema.MaxMapSlots)
+		if k.Deletes && !k.Scalar { // for new keys until the slots of deleted ones are given back
+			d.Slots = min(max(4*d.Slots, spareSlots), sema.MaxMapSlots)
 		}
 		if !k.Deletes { // keys that hits delete keep their slots for a while
 			d.Limit = int(room)
@@ -90,8 +92,9 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 	return m
 }
 
-// spareSlots is how many slots a table has at least where ever new keys wait until programs of the kernel have ended.
-const spareSlots = 1 << 15
+// spareSlots is how many slots a table has at least where ever new keys wait until jalon has given slots of deleted ones back: so many come in half a
+// second by uprobes, while jalon waits for a processor.
+var spareSlots = 1 << 18
 
 // partKinds are the kinds of parts of keys.
 var partKinds = map[byte]sema.KeyKind{
@@ -335,7 +338,7 @@ func (s *running) load() {
 				s.maps.before[kernel][name] = m
 			}
 			found[name] = append(found[name], elements{m, kernel, false})
-			s.maps.full[name] += r.NoRoom()
+			s.maps.full[name] = s.maps.full[name].add(r)
 		})
 		for _, k := range s.maps.list {
 			d := s.maps.decls[k.Name]

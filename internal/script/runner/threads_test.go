@@ -60,10 +60,8 @@ func TestThreadsAtSites(t *testing.T) {
 	// insert the keys of @key and @same.
 	lost := map[string]uint64{}
 	got, m := runScript(t, src, Options{Argv: []string{path, fmt.Sprint(rounds), fmt.Sprint(calls)}, Warn: func(text string) {
-		var name string
-		var n uint64
-		if _, err := fmt.Sscanf(text, "the map %s was full: %d updates are lost", &name, &n); err == nil {
-			lost[name] = n
+		if m := lostText.FindStringSubmatch(text); m != nil {
+			lost[m[1]], _ = strconv.ParseUint(m[2], 10, 64)
 		}
 	}})
 	defer func() {
