@@ -4,13 +4,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/alecthomas/kong"
 )
 
 func TestFlagsFirst(t *testing.T) {
 	var c cli
-	parser, err := kong.New(&c, helpVars())
+	parser, err := newParser(&c, nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -100,6 +100,9 @@ var otherPlaces = []otherForm{
 var condition = lazyregexp.New(`^if\b`)
 
 func otherPlace(text string) string {
+	if ordinary(text) {
+		return ""
+	}
 	for _, p := range otherPlaces {
 		if m := p.form.FindStringSubmatch(text); m != nil {
 			if said := p.text(m); said != "" {
@@ -108,4 +111,23 @@ func otherPlace(text string) string {
 		}
 	}
 	return ""
+}
+
+// ordinary reports whether a place is a name or FILE.EXT:LINE, as most places are: of the forms of other tools only those of system
+// calls are names too. The regular expressions of the others need not be compiled then.
+func ordinary(text string) bool {
+	file, line, isLine := strings.Cut(text, ":")
+	if isLine {
+		return isDigits(line) && strings.Contains(file, ".") && consistsOf(file, "_./+-")
+	}
+	return consistsOf(text, "_") && !isDigits(text) && !strings.Contains(strings.ToLower(text), "sys")
+}
+
+func isDigits(s string) bool { return strings.Trim(s, "0123456789") == "" }
+
+// consistsOf reports whether a text has only letters, digits, and the others.
+func consistsOf(text, others string) bool {
+	return !strings.ContainsFunc(text, func(r rune) bool {
+		return !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || strings.ContainsRune(others, r))
+	})
 }

@@ -160,10 +160,8 @@ func run(args []string) int {
 	if err != nil {
 		return reportError(err)
 	}
-	root, extra := grammar(&c, args)
-	parser, err := kong.New(root, append(extra, kong.Resolvers(given),
-		kong.Name("jalon"), kong.Writers(stdout, stderr), kong.Description(description),
-		kong.UsageOnError(), helpVars(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))...)
+	parser, err := newParser(&c, args, kong.Resolvers(given), kong.Name("jalon"), kong.Writers(stdout, stderr),
+		kong.Description(description), kong.UsageOnError(), kong.ConfigureHelp(kong.HelpOptions{Compact: true}))
 	if err != nil {
 		panic("BUG: command line definition: " + err.Error())
 	}
@@ -246,13 +244,15 @@ func reportError(err error) int {
 	return 1
 }
 
-// helpVars returns the parts of the help that are made from tables.
-func helpVars() kong.Vars {
-	formats, help := format.OutputHelp()
-	exports, exportsHelp := export.Names()
-	return kong.Vars{
-		"builtins": sema.Help(), "places": probe.Help(),
-		"control": requests, "formats": formats, "format": format.Outputs()[0].Name, "formatHelp": help,
-		"sets": strings.Join(lttng.Names(), ","), "exports": exports, "exportsHelp": exportsHelp,
-	}
+// helpVariables are the parts of the help that are made from tables.
+var helpVariables = map[string]func() string{
+	"builtins":    sema.Help,
+	"places":      probe.Help,
+	"control":     func() string { return requests },
+	"formats":     func() string { names, _ := format.OutputHelp(); return names },
+	"formatHelp":  func() string { _, help := format.OutputHelp(); return help },
+	"format":      func() string { return format.Outputs()[0].Name },
+	"sets":        func() string { return strings.Join(lttng.Names(), ",") },
+	"exports":     func() string { names, _ := export.Names(); return names },
+	"exportsHelp": func() string { _, help := export.Names(); return help },
 }

@@ -44,7 +44,6 @@ func (in *info) findDebug() {
 		}
 	}
 	in.from = src.Path
-	src.Unpack(sectionNames[:])
 	in.d = newData(in, src.Path, func(s section) ([]byte, error) { return src.Bytes(sectionNames[s]) })
 	if name, _, ok := src.AltLink(); ok {
 		alt, tried := in.finder.FindAlt(src)
@@ -65,6 +64,14 @@ func (in *info) warn(msg string) {
 		in.warned[msg] = true
 		in.opt.Warn(msg)
 	}
+}
+
+// debugFile is the file that has the DWARF.
+func (in *info) debugFile() *elf.File {
+	if in.dbg != nil {
+		return in.dbg
+	}
+	return in.file
 }
 
 // HasDebugInfo reports whether DWARF was found.
@@ -96,6 +103,7 @@ func (in *info) names() *unitIndex {
 	if in.idx == nil {
 		in.idx = &unitIndex{Tables: &index.Tables{}}
 		if in.d != nil {
+			in.debugFile().Unpack(sectionNames[:])
 			in.idx.units, in.idx.main = unitsOf(in.d)
 			in.idx.Tables = in.loadIndex()
 		}
