@@ -50,8 +50,9 @@ func TestFlight(t *testing.T) {
 				j.AwaitOut(fmt.Sprintf("ready %d\n", i+1))
 				total += n
 				snapshot(t, dir)
+				now := reported(t, dir, "")
 				for place, field := range c.field {
-					events := reported(t, dir, place)
+					events := ofPlace(now, place)
 					if len(events) == 0 || events[len(events)-1].Num(t, field) != int64(n-1) {
 						t.Fatalf("round %d: %s has %d events, and not the last one", i, place, len(events))
 					}
@@ -60,12 +61,12 @@ func TestFlight(t *testing.T) {
 			j.Send("end")
 			j.Wait()
 			sums, n := testkit.TotalsOf(t, c.name, j.Errs.String()), 0
+			all := reported(t, dir, "")
 			for place, field := range c.field {
-				list := reported(t, dir, place)
+				list := ofPlace(all, place)
 				n += len(list)
 				checkRounds(t, list, field)
 			}
-			all := reported(t, dir, "")
 			if !slices.IsSortedFunc(all, func(a, b event) int { return int(a.Time - b.Time) }) || len(all) != n {
 				t.Errorf("%d events, %d of the places, or they are not in order", len(all), n)
 			}
@@ -159,13 +160,18 @@ func partsOf(t *testing.T, dir string) []string {
 }
 
 // reported are the events of a recording at a place; "": at all.
-func reported(t *testing.T, dir, place string) (list []event) {
+func reported(t *testing.T, dir, place string) []event {
 	t.Helper()
 	p := jalon(t, "report", dir, "-f", "json")
 	if p.Status != 0 {
 		t.Fatalf("%d: %s", p.Status, p.Errs.String())
 	}
-	for _, e := range testkit.ParseEvents(t, strings.NewReader(p.Out.String())) {
+	return ofPlace(testkit.ParseEvents(t, strings.NewReader(p.Out.String())), place)
+}
+
+// ofPlace returns the events of a place, all for "".
+func ofPlace(events []event, place string) (list []event) {
+	for _, e := range events {
 		if place == "" || e.Place == place {
 			list = append(list, e)
 		}

@@ -267,6 +267,9 @@ func (in *installer) jump(st *process.Stopped, plans []*placed, inner []innerPC)
 	code := codePages{st: st, write: st.WriteMem}
 	for _, p := range plans {
 		if err := in.interrupted(); err != nil {
+			if failed := code.flush(); failed != nil { // the program has what the list has
+				err = failed
+			}
 			return nil, nil, err
 		}
 		if moves.blocked[p] {
