@@ -79,9 +79,10 @@ func (r *Reader) remove(tag *uint64) bool {
 }
 
 // NoneLeft reports whether the table takes no more keys.
-func (r *Reader) NoneLeft() bool {
-	return r.shape.Limit > 0 && int64(atomic.LoadUint64(r.word(Room))) <= 0
-}
+func (r *Reader) NoneLeft() bool { return r.shape.Limit > 0 && r.Left() <= 0 }
+
+// Left is how many more keys a table with Limit takes.
+func (r *Reader) Left() int64 { return int64(atomic.LoadUint64(r.word(Room))) }
 
 // GiveRoom makes room for as many keys as there are slots beside one for each key, of which it has been done for given before. It returns how many there are.
 func (r *Reader) GiveRoom(given int) (doubles int) {

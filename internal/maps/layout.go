@@ -22,7 +22,7 @@ import "math/bits"
 // With cells, each set has a cell for each slot, in the order of the slots and at the same distance: the words of a value
 // as one kind of writer on one CPU has changed them. A reader adds them up, or takes the largest. In a process the first half
 // of the sets is for threads that write in restartable sequences, the other half for those that write with a lock;
-// programs of the kernel have one set a CPU, and write with a lock, since others interrupt them there.
+// programs of the kernel have one set a CPU, or of several CPUs where a table would be too large, and write with a lock, since others interrupt them there.
 //
 // The slot of a key is one of the Window slots from Index on. Slots are taken in order. Hits never give one back, or to another key, so a slot that a hit
 // has found is that of its key until the hit ends, whatever interrupts it, for however long. A key that is deleted keeps its slot, hidden, until jalon gives
@@ -202,6 +202,19 @@ func (s Shape) SetStride() uint64 { return aligned(uint64(s.Count()) * s.Stride(
 
 // Bytes is the size of the table.
 func (s Shape) Bytes() uint64 { return s.CellsAt() + uint64(s.Sets)*s.SetStride() }
+
+// Fit is the shape with which a table has at most so many bytes: with fewer sets of cells, down to `sets`, and then with fewer slots, down to `slots`, and fewer
+// keys, so that each finds a slot.
+func (s Shape) Fit(bytes uint64, sets, slots int) Shape {
+	for s.Bytes() > bytes && s.Sets > sets {
+		s.Sets /= 2
+	}
+	for s.Bytes() > bytes && s.Slots > slots {
+		s.Slots /= 2
+		s.Limit = min(s.Limit, max(s.Slots/2, 1))
+	}
+	return s
+}
 
 // IndexShift is how far a hash is shifted right to give the index; 64: the index is 0.
 func (s Shape) IndexShift() int { return 64 - bits.TrailingZeros64(uint64(s.Slots)) }

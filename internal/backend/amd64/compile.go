@@ -178,18 +178,18 @@ func checkConfig(p *ir.Program, cfg *Config) error {
 	return nil
 }
 
-// checkMaps holds that the tables have the forms of the program's maps, except that they may have fewer slots.
+// checkMaps holds that the tables have the forms of the program's maps, except that they may have fewer slots and keys.
 func checkMaps(p *ir.Program, cfg *Config) error {
 	if len(cfg.Maps) < len(p.Maps) {
 		return fmt.Errorf("there are tables for %d of %d maps", len(cfg.Maps), len(p.Maps))
 	}
 	for n, m := range p.Maps {
-		got, want := cfg.Maps[n].Shape, maps.Shape{Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single}
+		got, want := cfg.Maps[n].Shape, maps.Shape{Limit: min(cfg.Maps[n].Limit, m.Limit), Words: m.Words, More: m.More, Single: m.Single}
 		want.Reuse = got.Reuse && m.Deletes && !m.Single // where it is the kernel's too
 		if want.Slots = got.Slots; m.Cells {
 			want.Sets = max(got.Sets, 2*(int(cfg.Layout.CPUMask)+1))
 		}
-		if got != want || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() >= 1<<31 {
+		if got != want || (got.Limit > 0) != (m.Limit > 0) || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() >= 1<<31 {
 			return fmt.Errorf("the table of map %d has the form %+v, not %+v", n, got, want)
 		}
 	}

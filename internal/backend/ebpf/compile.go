@@ -116,17 +116,17 @@ func (c *Config) check() error {
 	return nil
 }
 
-// checkMaps holds that the tables have the forms of the program's maps.
+// checkMaps holds that the tables have the forms of the program's maps, except that they may have fewer slots, keys and sets.
 func (c *Config) checkMaps(p *ir.Program) error {
 	for n, m := range p.Maps {
 		if n >= len(c.Maps) { // not used: see supports
 			break
 		}
-		got, want := c.Maps[n].Shape, maps.Shape{Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes && !m.Single}
+		got, want := c.Maps[n].Shape, maps.Shape{Limit: min(c.Maps[n].Limit, m.Limit), Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes && !m.Single}
 		if want.Slots = got.Slots; m.Cells {
-			want.Sets = max(got.Sets, int(c.Layout.CPUMask)+1)
+			want.Sets = got.Sets
 		}
-		if got != want || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
+		if got != want || (got.Limit > 0) != (m.Limit > 0) || (got.Sets > 0) != m.Cells || got.Sets&(got.Sets-1) != 0 || got.Slots < 1 || got.Slots > m.Slots || got.Slots&(got.Slots-1) != 0 || got.Bytes() > 1<<29 {
 			return fmt.Errorf("the table of map %d has the form %+v, not %+v", n, got, want)
 		}
 	}

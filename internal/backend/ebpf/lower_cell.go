@@ -19,11 +19,11 @@ func (an *analysis) onCell(in *ir.Instr) bool {
 }
 
 // cell makes r1 point to this CPU's cell of a slot, or goes to none. Others interrupt a program on its CPU, or a thread moves to
-// another meanwhile: cells are changed with a lock.
+// another meanwhile: cells are changed with a lock. So CPUs may share a set.
 func cell(g *gen, in *ir.Instr, none label) {
 	tab := &g.c.Maps[in.Aux]
 	g.jumpIfImm(asm.JEq, 8, g.reg(in.A, scratch), 0, none)
-	more := g.cpuOffset(tab.SetStride())
+	more := g.cpuOffset(uint32(tab.Sets-1), tab.SetStride())
 	g.tablePointer(asm.R1, in, tab.CellsAt()-maps.HeaderSize)
 	if more {
 		g.emit(asm.Add.Reg(asm.R1, asm.R0))
@@ -57,7 +57,7 @@ func mapCount(g *gen, in *ir.Instr) {
 	g.bind(none)
 }
 
-// mapMax gives up a value that others on the CPU have interrupted as often as a Reserve may be.
+// mapMax gives up a value that others have changed as often as a Reserve may be interrupted. That is counted.
 func mapMax(g *gen, in *ir.Instr) {
 	none, off := g.newLabel(), 8*int16(in.Imm)
 	cell(g, in, none)
@@ -69,5 +69,8 @@ func mapMax(g *gen, in *ir.Instr) {
 		g.emit(compareExchange(asm.R1, asm.R2, off))
 		g.jumpIf(asm.JEq, 8, asm.R0, asm.R3, none)
 	}
+	g.tablePointer(asm.R1, in, maps.Full)
+	g.movImm(asm.R0, 1)
+	g.emit(asm.AddAtomic.Mem(asm.R1, asm.R0, asm.DWord, 0))
 	g.bind(none)
 }

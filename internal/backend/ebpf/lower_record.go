@@ -23,13 +23,13 @@ func (od *operands) mapPointer(d asm.Register, off uint64) {
 	od.emit(asm.LoadMapValue(d, 0, uint32(off)).WithReference(od.c.Name))
 }
 
-// cpuOffset leaves stride times the number of the CPU in r0; false: it is 0 always.
-func (g *gen) cpuOffset(stride uint64) bool {
-	if g.c.Layout.CPUMask == 0 {
+// cpuOffset leaves stride times the number of the CPU, as far as mask has it, in r0; false: it is 0 always.
+func (g *gen) cpuOffset(mask uint32, stride uint64) bool {
+	if mask == 0 {
 		return false
 	}
 	g.call(asm.FnGetSmpProcessorId)
-	g.emit(asm.And.Imm(asm.R0, int32(g.c.Layout.CPUMask)))
+	g.emit(asm.And.Imm(asm.R0, int32(mask)))
 	g.emit(asm.Mul.Imm(asm.R0, int32(stride)))
 	return true
 }
@@ -76,7 +76,7 @@ func (g *gen) siteWord(at uint64, step int32) {
 		g.site()
 		g.emit(asm.StoreMem(asm.R10, g.area(areaWord), asm.R0, asm.DWord))
 	}
-	if g.cpuOffset(g.c.Layout.CounterStride) {
+	if g.cpuOffset(g.c.Layout.CPUMask, g.c.Layout.CounterStride) {
 		g.mapPointer(asm.R1, at)
 		g.emit(asm.Add.Reg(asm.R1, asm.R0))
 	} else {

@@ -55,7 +55,7 @@ func (g *gen) reserve(in *ir.Instr) {
 		g.pidTgid()
 		g.emit(asm.StoreMem(asm.R10, g.area(areaTurn)+turnThread, asm.R0, asm.DWord))
 	}
-	if g.cpuOffset(l.RingStride) {
+	if g.cpuOffset(l.CPUMask, l.RingStride) {
 		g.mapPointer(asm.R4, l.Rings+ring.RingData)
 		g.emit(asm.Add.Reg(asm.R4, asm.R0))
 	} else {

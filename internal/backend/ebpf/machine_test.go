@@ -61,7 +61,7 @@ func testTables() (list []Table) {
 	for _, m := range irgen.MapsOf {
 		t := Table{Name: m.Name, Shape: maps.Shape{Slots: m.Slots, Limit: m.Limit, Words: m.Words, More: m.More, Single: m.Single, Reuse: m.Deletes}}
 		if m.Cells {
-			t.Sets = 2
+			t.Sets = 1 + len(list)%2 // CPUs may share one
 		}
 		list = append(list, t)
 	}

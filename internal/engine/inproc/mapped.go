@@ -16,7 +16,7 @@ const (
 	// mapBytes is that for tables that are not known at first.
 	mapBytes = 64 << 20
 	// mostMapBytes is all of it.
-	mostMapBytes = 512 << 20
+	mostMapBytes = 1 << 30
 	// laterMaps is for how many maps of later programs there is as much memory as for one of those expected.
 	laterMaps = 7
 	// leastSlots is what a table has at least.
@@ -110,12 +110,15 @@ func (b *buffers) memoryFor(list []*sema.Map) uint64 {
 func (b *buffers) newTable(m *ir.Map) (maps.Table, error) {
 	set := &b.tables
 	t := maps.Table{Shape: b.shape(m), Addr: b.base + b.g.MapsOffset() + set.bytes}
-	const later = mapBytes / (laterMaps + 1) * laterMaps // the maps of Options.Maps leave it to others
-	known := m.Shared && set.bytes+t.Bytes()+later <= uint64(b.g.MapBytes)
-	part := (uint64(b.g.MapBytes) - set.bytes) / uint64(set.expected+laterMaps)
-	for t.Slots > leastSlots && t.Bytes() > part && !known {
-		t.Slots /= 2
+	left := uint64(b.g.MapBytes) - set.bytes
+	part := left / uint64(set.expected+laterMaps)
+	if m.Shared { // the maps of Options.Maps leave laterMaps to others
+		const later = mapBytes / (laterMaps + 1) * laterMaps
+		if part = max(part, (left-min(left, later))/uint64(max(set.expected, 1))); t.Bytes()+later <= left {
+			part = left
+		}
 	}
+	t.Shape = t.Fit(part, t.Sets, leastSlots)
 	size := (t.Bytes() + ring.PageSize - 1) &^ (ring.PageSize - 1)
 	if set.bytes+size > uint64(b.g.MapBytes) {
 		return t, fmt.Errorf("there is no memory left for the map %q: %d of %d bytes are used", m.Name, set.bytes, b.g.MapBytes)

@@ -10,10 +10,17 @@ import (
 	"github.com/jalon-trace/jalon/internal/bpf"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/maps"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// mostTable bounds the memory of a table, which the kernel takes from the machine at once.
-const mostTable = 64 << 20
+const (
+	// mostTable bounds the memory of a table, which the kernel takes from the machine at once, for each sema.DefaultMapSlots keys that are asked for.
+	mostTable = 64 << 20
+	// largest is what a table has at most.
+	largest = 512 << 20
+	// leastSets is for how many CPUs a table with cells has sets of their own, before it has fewer slots than were asked for.
+	leastSets = 4
+)
 
 // table is a map of the session: the value of an array map.
 type table struct {
@@ -55,12 +62,10 @@ func (e *loader) newTable(m *ir.Map) (*table, error) {
 	if m.Cells {
 		t.code.Sets = int(e.mem.flat.Layout(0).CPUMask) + 1
 	}
-	for {
-		err := error(unix.E2BIG)
-		if t.code.Bytes() <= mostTable {
-			t.buffer, err = e.k.NewBuffer(t.code.Name, t.code.Bytes())
-		}
-		if err == nil {
+	for most := bound(m); ; most /= 2 {
+		t.code.Shape = t.code.Fit(most, leastSets, 1)
+		var err error
+		if t.buffer, err = e.k.NewBuffer(t.code.Name, t.code.Bytes()); err == nil {
 			maps.NewReader(t.code.Shape, t.buffer.Memory()).Begin()
 			e.tables = append(e.tables, t)
 			return t, nil
@@ -68,8 +73,16 @@ func (e *loader) newTable(m *ir.Map) (*table, error) {
 		if !errors.Is(err, unix.E2BIG) || t.code.Slots == 1 { // kernels before 6.10 accept less
 			return nil, fmt.Errorf("making the map %s: %w", m.Name, err)
 		}
-		t.code.Slots /= 2
 	}
+}
+
+// bound is how many bytes the table of a map may have.
+func bound(m *ir.Map) uint64 {
+	keys := m.Limit
+	if keys == 0 {
+		keys = m.Slots / 4 // see ir.Map.Deletes
+	}
+	return min(mostTable*uint64(max(1, keys/sema.DefaultMapSlots)), largest)
 }
 
 // Common is a table of both engines: the process maps the memory behind FD.

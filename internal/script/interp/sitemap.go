@@ -42,7 +42,7 @@ type NoRoom int
 const (
 	AllTaken NoRoom = iota // the map has as many elements as it may have
 	Deleted                // slots of deleted elements have not been given back yet
-	Together               // another hit was entering the key
+	Together               // other hits were entering the key, or changing the value
 )
 
 // Full reports that a map at the sites is full. It is called while no probe runs.

@@ -75,7 +75,7 @@ func (s *running) watchLost(ctx context.Context) {
 type fullMap struct {
 	updates  uint64
 	elements int  // that a table of them has, or may have
-	room     bool // there was room for more keys
+	room     bool // there is room for many more
 }
 
 // add takes a table of the map into account.
@@ -90,7 +90,7 @@ func (f fullMap) add(r *maps.Reader) fullMap {
 		elements = int(r.Shown())
 	}
 	if f.elements = max(f.elements, elements); r.Shape().Limit > 0 {
-		f.room = !r.NoneLeft()
+		f.room = r.Left() > int64(elements/8) // a little is given back late: see session's rooms
 	}
 	return f
 }
@@ -102,6 +102,20 @@ func (s *running) fullMaps(full map[string]fullMap) {
 	}
 	_ = s.sess.Maps(func(name string, r *maps.Reader, _ bool) { // without maps none is full
 		full[name] = full[name].add(r)
+	})
+}
+
+// smallMaps reports the maps that have less room than was asked for: their tables would be too large. It is called on the session's goroutine.
+func (s *running) smallMaps() {
+	_ = s.sess.Maps(func(name string, r *maps.Reader, _ bool) { // an error: the process has ended, and has no maps
+		shape, asked := r.Shape(), s.maps.asked[name]
+		most := shape.Limit
+		if most == 0 {
+			most = shape.Slots / 4
+		}
+		if most < asked && !shape.Single {
+			s.warn(fmt.Sprintf("the map %s has room for %d elements, not %d: its table has %d MB already", name, most, asked, shape.Bytes()>>20))
+		}
 	})
 }
 
@@ -120,10 +134,10 @@ func (s *running) reportFull(full map[string]fullMap) {
 // why is the reason why updates had no effect.
 func (m *siteMaps) why(k *plan.SiteMap, f fullMap) interp.NoRoom {
 	switch {
+	case k.Scalar || f.room:
+		return interp.Together
 	case k.Deletes && f.elements < m.asked[k.Name]:
 		return interp.Deleted
-	case f.room:
-		return interp.Together
 	}
 	return interp.AllTaken
 }
@@ -132,7 +146,7 @@ func (m *siteMaps) why(k *plan.SiteMap, f fullMap) interp.NoRoom {
 var lostTexts = map[interp.NoRoom]string{
 	interp.AllTaken: "the map %s was full: %d updates are lost; config = { max_map_keys = N } makes room",
 	interp.Deleted:  "the map %s was full of deleted elements: %d updates are lost; config = { max_map_keys = N } makes room",
-	interp.Together: "the map %s: %d updates are lost, of keys that other hits entered at the same moment",
+	interp.Together: "the map %s: %d updates are lost, of elements that other hits entered or changed at the same moment",
 }
 
 // lostUpdates is what is reported at the end about these maps.

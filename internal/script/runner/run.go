@@ -333,6 +333,9 @@ func (s *running) armed(err error) {
 	if s.known = true; first {
 		defer close(s.ready)
 	}
+	if err == nil && s.sess != nil && len(s.maps.list) > 0 {
+		s.smallMaps()
+	}
 	if err != nil || !first {
 		return
 	}

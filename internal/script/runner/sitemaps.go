@@ -3,6 +3,7 @@ package runner
 import (
 	"context"
 	"encoding/binary"
+	"math"
 	"slices"
 	"sync"
 
@@ -54,24 +55,9 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 		if k.Sums {
 			d.Kind, d.Unsigned = sema.MapSum, false
 		}
-		room := limit
+		m.asked[k.Name] = int(min(limit, math.MaxInt32))
 		if k.Decl != nil {
-			room = int64(min(k.Decl.Max, sema.MaxMapSlots))
-		}
-		room = min(room, sema.MaxMapSlots)
-		m.asked[k.Name] = int(room)
-		for int64(d.Slots) < room {
-			d.Slots *= 2
-		}
-		if k.Deletes && !k.Scalar { // for new keys until the slots of deleted ones are given back
-			d.Slots = min(max(4*d.Slots, spareSlots), sema.MaxMapSlots)
-		}
-		if !k.Deletes { // keys that hits delete keep their slots for a while
-			d.Limit = int(room)
-			d.Slots = min(2*d.Slots, sema.MaxMapSlots) // so that each key finds one
-		}
-		if k.Clears && d.Kind != sema.MapNumber && d.Slots < sema.MaxMapSlots {
-			d.Slots *= 2 // for new keys until the slots of cleared ones are given back
+			m.asked[k.Name] = int(min(k.Decl.Max, math.MaxInt32))
 		}
 		switch {
 		case k.Scalar:
@@ -87,10 +73,36 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 				d.Key[i].Bytes = 0
 			}
 		}
+		slots(d, k, m.asked[k.Name])
 		m.decls[k.Name] = d
 	}
 	return m
 }
+
+// slots gives a map slots for the elements that it may have.
+func slots(d *sema.Map, k *plan.SiteMap, asked int) {
+	room := min(asked, sema.MaxMapSlots)
+	for d.Slots < room {
+		d.Slots *= 2
+	}
+	if k.Deletes && !k.Scalar { // for new keys until the slots of deleted ones are given back
+		d.Slots = min(4*d.Slots, sema.MaxMapSlots)
+		_, words := d.Layout()
+		for stride := int((maps.Shape{Words: d.Words(), More: words - 2}).Stride()); d.Slots < spareSlots && 2*d.Slots*stride <= spareBytes; {
+			d.Slots *= 2
+		}
+	}
+	if !k.Deletes { // keys that hits delete keep their slots for a while
+		d.Limit = room
+		d.Slots = min(2*d.Slots, sema.MaxMapSlots) // so that each key finds one
+	}
+	if k.Clears && d.Kind != sema.MapNumber && d.Slots < sema.MaxMapSlots {
+		d.Slots *= 2 // for new keys until the slots of cleared ones are given back
+	}
+}
+
+// spareBytes bounds the memory for these slots.
+const spareBytes = 16 << 20
 
 // spareSlots is how many slots a table has at least where ever new keys wait until jalon has given slots of deleted ones back: so many come in half a
 // second by uprobes, while jalon waits for a processor.
