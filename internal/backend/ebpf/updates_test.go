@@ -1,6 +1,7 @@
 package ebpf
 
 import (
+	"encoding/binary"
 	"fmt"
 	"strings"
 	"testing"
@@ -120,4 +121,50 @@ b0:
 			t.Errorf("%s: state %d in %d slots, want %d", c.code, state, slots, c.state)
 		}
 	}
+}
+
+// TestAlone: a program that takes a slot that was gone leaves it, and counts its update, where another slot of the window has the key's hash: step 14 of the protocol
+// of package maps. The other one is of another key here, so that the search passes it.
+func TestAlone(t *testing.T) {
+	m := newMachine(t)
+	cfg := m.config()
+	cfg.Maps = testTables()
+	const table = 2
+	tab := cfg.Maps[table].Shape
+	hash := maps.Hash(100, 1, 100, 100, 100) &^ maps.StateMask
+	prog := m.program(`map 0 words 1 slots 8 "one"
+map 1 words 5 slots 8 limit 64 shared "five"
+map 2 words 1 slots 8 more 3 deletes shared "long"
+b0:
+  v0 = const 1
+  v1 = const 100
+  keyword 2, v1
+  keyword 3, v1
+  keyword 4, v1
+  v2 = mapslot 2, v1, v0
+  mapset 2, v2, 0, v0
+  mapshow 2, v2
+  exit`, cfg)
+	for other := range maps.Window + 1 { // Window: none
+		mem := m.mapsMem[table]
+		clear(mem)
+		tag := func(i int) []byte { return mem[maps.HeaderSize+(tab.Index(hash)+uint64(i))*tab.Stride()+maps.Tag:] }
+		for i := range maps.Window {
+			binary.LittleEndian.PutUint64(tag(i), maps.Gone)
+		}
+		if other < maps.Window {
+			binary.LittleEndian.PutUint64(tag(other), hash|maps.Shown)
+		}
+		m.run(prog, make([]byte, 24))
+		taken, lost := 0, maps.NewReader(tab, mem).NoRoom()
+		for i := range maps.Window {
+			if i != other && binary.LittleEndian.Uint64(tag(i)) != maps.Gone {
+				taken++
+			}
+		}
+		if alone := other == maps.Window; alone != (taken == 1) || alone != (lost == 0) {
+			t.Errorf("another slot at %d of the window: %d slots are taken, %d updates lost", other, taken, lost)
+		}
+	}
+	must(t, prog.Close())
 }

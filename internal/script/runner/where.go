@@ -6,6 +6,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/session"
 )
 
 // whereMaps reports where each map of the script is, and why. process: places of programs are code in the process.
@@ -16,7 +17,7 @@ func (s *running) whereMaps(sites []*plan.Site, list []*plan.SiteMap, process bo
 	for _, m := range s.program.Maps {
 		i := slices.IndexFunc(list, func(k *plan.SiteMap) bool { return k.Name == m.Name })
 		if i < 0 {
-			s.opt.Maps(m.Name + " in jalon: " + whyInJalon(sites, m.Name))
+			s.opt.Maps(m.Name + " in jalon: " + whyInJalon(sites, m.Name, !session.GivesBack()))
 			continue
 		}
 		inProcess, inKernel := 0, 0
@@ -45,8 +46,8 @@ func (s *running) whereMaps(sites []*plan.Site, list []*plan.SiteMap, process bo
 	}
 }
 
-// whyInJalon is why the sites do not update a map.
-func whyInJalon(sites []*plan.Site, name string) string {
+// whyInJalon is why the sites do not update a map. keeps: plan.Options.Keeps.
+func whyInJalon(sites []*plan.Site, name string, keeps bool) string {
 	used := false
 	for _, site := range sites {
 		script.Walk(site.Probe.Body, func(n script.Node) bool {
@@ -58,5 +59,9 @@ func whyInJalon(sites []*plan.Site, name string) string {
 	if !used {
 		return "only probes that run in jalon use it"
 	}
-	return "a probe that uses it does more than sites do with maps: it prints or walks the whole map, needs a value, key or condition that only jalon has, or changes what depends on the value before"
+	why := "a probe that uses it does more than sites do with maps: it prints or walks the whole map, needs a value, key or condition that only jalon has, or changes what depends on the value before"
+	if keeps {
+		why += ", or deletes elements in the kernel, which needs CAP_SYS_ADMIN"
+	}
+	return why
 }
