@@ -49,6 +49,13 @@ func TestContainers(t *testing.T) {
 		compareInOne(t, prog, at, []valueOf{
 			{"v.size()", "3; 0"},
 			{"v.empty()", "false; true"},
+			{"v", "{10, 20, 30}; {}"},
+			{"deep[1]/x", "{0x2, 0x3}; " + outside},
+			{"v.capacity()", "3; 0"},
+			{"deep", "{{1}, {2, 3}}; {}"},
+			{"*items", `{{x = 1, name = "a"}, {x = 2, name = "b"}}; {}`},
+			{"many", "{" + strings.Repeat(`"many", `, 15) + `"many"...}`},
+			{"holder", `{words = {"one", "two words of a length that needs memory"}, wide = L"hé"}`},
 			{"v[0]", "10; " + outside},
 			{"v[2]", "30; " + outside},
 			{"v[3]", outside},
@@ -93,6 +100,9 @@ func TestContainers(t *testing.T) {
 		if cc[0] == "g++" { // clang 14 omits some parameters
 			compareInOne(t, prog, at, []valueOf{{"sv.size()", "4; 0"}, {"sv/s", `"view"; ""`}, {`sv == "view"`, "1; 0"}, {"sp->x", "4"}, {"sp->name[0]", "102 'f'"}})
 		}
+		if got := inOther(t, prog, at, "*(std::vector<int> *)unmade"); len(got) != 2 || !strings.Contains(got[0], "_M_finish = 0x2, ") {
+			t.Errorf("a vector that ends behind its memory: %q", got)
+		}
 		if got := inOther(t, prog, at, "s.c_str()"); len(got) != 2 || !strings.HasSuffix(got[0], ` "hello"`) {
 			t.Errorf("s.c_str(): %q", got)
 		}
@@ -126,6 +136,7 @@ func TestGoWords(t *testing.T) {
 	compareInOne(t, prog, at, []valueOf{
 		{"len(s)", "3; 0"},
 		{"cap(s)", "5; 0"},
+		{"s", "{1, 2, 3}; {}"},
 		{"s[2]", "3; " + outside},
 		{"s[3]", outside},
 		{"s == nil", "0; 1"},
@@ -181,6 +192,8 @@ func TestRustWords(t *testing.T) {
 		{"st", `"hello"; ""; ""`},
 		{"*st", `"hello"; ""; ""`},
 		{"sl.len()", "2; 0; 1"},
+		{"sl", "{7, 8}; {}; {9}"},
+		{"*p", "{t = {__0 = 1, __1 = {__0 = 2 '\\002', __1 = 3.5}}, v = {5, 6}}"},
 		{"sl[1]", "8; " + outside + "; " + outside},
 		{"o == None", "0; 1; 1"},
 		{"o == Some", "1; 0; 0"},

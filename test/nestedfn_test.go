@@ -17,10 +17,10 @@ func TestNestedFunctions(t *testing.T) {
 			t.Fatal(err)
 		}
 		want := strings.Fields(string(plain))
-		res := jalon(t, "trace", "-c", "z, loc, k, total, n, arr", "nestedfn.c:13", "--", prog)
+		res := jalon(t, "trace", "-c", "z, loc, k, total, n, arr, named", "nestedfn.c:15", "--", prog)
 		var got []string
 		for _, l := range strings.Split(res.stdout, "\n") {
-			if _, values, ok := strings.Cut(l, "nestedfn.c:13"); ok {
+			if _, values, ok := strings.Cut(l, "nestedfn.c:15"); ok {
 				got = append(got, strings.Fields(values)...)
 			}
 		}

@@ -203,6 +203,11 @@ func (p *plan) fixed(f *event.Field, viewed, name, tag string) {
 			p.grid(t.Grid, t.Offset, t.Size, t.StatusOffset, part, "_"+part+"_status")
 			continue
 		}
+		if t.Elements {
+			part := p.names.unique(viewed + " elements")
+			p.elements(t.Chars, t.Offset, t.Size, t.StatusOffset, part, "_"+part+"_status")
+			continue
+		}
 		p.text(t.Offset, t.Size, t.StatusOffset, t.Chars, p.names.unique(viewed+" text"))
 	}
 }
@@ -294,6 +299,11 @@ func (p *plan) counted(f *event.Field, name, tag string) {
 		p.textAs(f.Offset, f.Size, f.StatusOffset, f.Type, name, tag)
 		return
 	}
+	p.elements(elem, f.Offset, f.Size, f.StatusOffset, name, tag)
+}
+
+// elements adds a sequence of values of a type.
+func (p *plan) elements(elem *ctype.Type, at, room, status int, name, tag string) {
 	size := int(max(elem.Strip().Size, 1))
 	x := typed{spec: integer(8, false, "base = hex; ")}
 	if isText(elem) {
@@ -303,7 +313,7 @@ func (p *plan) counted(f *event.Field, name, tag string) {
 	} else {
 		size = 1
 	}
-	p.list(f.Offset, f.Size, f.StatusOffset, size, x, name, tag)
+	p.list(at, room, status, size, x, name, tag)
 }
 
 // grid adds the bytes of an array's elements and what lies between them, and how the elements lie.

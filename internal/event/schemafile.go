@@ -27,6 +27,8 @@ const (
 	flatVersion = 2
 	// gridVersion is that of files with arrays that have a Grid.
 	gridVersion = 3
+	// elementsVersion is that of files with elements of containers.
+	elementsVersion = 4
 )
 
 // Limits of Decode and Encode.
@@ -83,8 +85,8 @@ func Decode(r io.Reader) (*File, error) {
 		return nil, fmt.Errorf("the schemas cannot be read: %w", err)
 	case x.Format != fileFormat:
 		return nil, errors.New("this is not a schema file of jalon")
-	case x.Version < fileVersion || x.Version > gridVersion:
-		return nil, fmt.Errorf("the schemas have version %d; this jalon reads versions %d to %d", x.Version, fileVersion, gridVersion)
+	case x.Version < fileVersion || x.Version > elementsVersion:
+		return nil, fmt.Errorf("the schemas have version %d; this jalon reads versions %d to %d", x.Version, fileVersion, elementsVersion)
 	case len(x.Types) > maxTypes || len(x.Schemas) > maxSchemas || len(x.Texts) > maxSchemas:
 		return nil, errors.New("the schemas have too many types or sites")
 	}
@@ -293,6 +295,11 @@ func decodeNames(x *namesJSON) Names {
 
 // version is the lowest version of a file that can have the schema.
 func (s *Schema) version() int {
+	for i := range s.Fields {
+		if slices.ContainsFunc(s.Fields[i].Texts, func(t MemberText) bool { return t.Elements }) {
+			return elementsVersion
+		}
+	}
 	for i := range s.Fields {
 		f := &s.Fields[i]
 		if f.Grid != nil || slices.ContainsFunc(f.Texts, func(t MemberText) bool { return t.Grid != nil }) {

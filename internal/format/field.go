@@ -100,6 +100,10 @@ func countedElem(f *event.Field) *ctype.Type {
 
 // appendCounted prints the array of p@n, or a string.
 func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
+	return p.countedItem(b, v, valueItem(v, p.Symbol), letter)
+}
+
+func (p *Printer) countedItem(b []byte, v *event.Value, it item, letter Fmt) []byte {
 	if len(v.Counts) > 1 {
 		return p.grid(b, v, letter)
 	}
@@ -118,7 +122,7 @@ func (p *Printer) appendCounted(b []byte, v *event.Value, letter Fmt) []byte {
 	if n == 0 {
 		b = append(b, '{', '}')
 	} else {
-		b = p.elements(b, elem, valueItem(v, p.Symbol), n, size, letter)
+		b = p.elements(b, elem, it, n, size, letter)
 	}
 	if v.Truncated {
 		b = append(b[:len(b)-1], "...}"...)
@@ -133,7 +137,7 @@ func valueItem(v *event.Value, symbol func(addr uint64) string) item {
 		it.bases = &bases{v.Field.Bases, v, symbol}
 	}
 	if len(v.Field.Texts) > 0 {
-		it.texts = &texts{v.Field.Texts, v}
+		it.texts = &texts{list: v.Field.Texts, value: v}
 	}
 	return it
 }

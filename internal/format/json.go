@@ -278,7 +278,9 @@ func (j *JSON) pointed(b []byte, v *event.Value, k *jsonKey) []byte {
 	return appendChars(b, stringChars(v.Field.Type), v.Str.Data)
 }
 
-func jsonCounted(b []byte, v *event.Value) []byte {
+func jsonCounted(b []byte, v *event.Value) []byte { return jsonCountedItem(b, v, valueItem(v, nil)) }
+
+func jsonCountedItem(b []byte, v *event.Value, it item) []byte {
 	if len(v.Counts) > 1 {
 		return jsonGrid(b, v)
 	}
@@ -290,7 +292,7 @@ func jsonCounted(b []byte, v *event.Value) []byte {
 	if size <= 0 {
 		return append(b, "null"...)
 	}
-	return jsonArray(b, elem, valueItem(v, nil), int64(len(v.Data))/size, size, v.Field.Show.Letter == 's', nil)
+	return jsonArray(b, elem, it, int64(len(v.Data))/size, size, v.Field.Show.Letter == 's', nil)
 }
 
 func jsonRegs(b, data []byte) []byte {

@@ -174,6 +174,9 @@ func (p *Printer) value(b []byte, t *ctype.Type, it item, f Fmt) []byte {
 		if t, text := it.content(s, f); t != nil {
 			return p.str(b, stringChars(t.Chars), text.Data, contentEnd(text.Truncated))
 		}
+		if b, ok := p.containerElements(b, s, it, f); ok {
+			return b
+		}
 		in, ok := it.up.enter(s)
 		if !ok {
 			return append(b, "{...}"...)

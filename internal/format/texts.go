@@ -11,6 +11,7 @@ import (
 type texts struct {
 	list  []event.MemberText
 	value *event.Value
+	of    int // as MemberText.Of, of the part that is printed
 }
 
 // find returns the text of the part of type s at byte at; nil if none was recorded.
@@ -19,7 +20,7 @@ func (x *texts) find(s *ctype.Type, at int64, content bool) *event.MemberText {
 		return nil
 	}
 	for i := range x.list {
-		if t := &x.list[i]; t.At == at && t.In == s && t.Content == content {
+		if t := &x.list[i]; t.At == at && t.Of == x.of && t.In == s && t.Content == content {
 			return t
 		}
 	}
@@ -69,12 +70,39 @@ func (p *Printer) partElements(b []byte, s *ctype.Type, it item, f Fmt) ([]byte,
 	return p.appendCounted(b, &v, f), true
 }
 
+// elements returns the elements of a container, and what these lead to; false: they were not read.
+func (it item) elements(s *ctype.Type) (v event.Value, parts *texts, ok bool) {
+	t := it.texts.find(s, it.gaps.at/8, true)
+	if t == nil || !t.Elements {
+		return v, nil, false
+	}
+	v = it.texts.value.Elements(t)
+	parts = &texts{list: it.texts.list, value: it.texts.value}
+	for i := range parts.list {
+		if t == &parts.list[i] {
+			parts.of = i + 1
+		}
+	}
+	return v, parts, v.Status == event.OK
+}
+
+// containerElements prints the elements of the container that a part of type s is; false: they were not read.
+func (p *Printer) containerElements(b []byte, s *ctype.Type, it item, f Fmt) ([]byte, bool) {
+	v, parts, ok := it.elements(s)
+	if !ok {
+		return b, false
+	}
+	of := valueItem(&v, p.Symbol)
+	of.up, of.texts = it.up, parts
+	return p.countedItem(b, &v, of, f), true
+}
+
 // content returns the text of an object of a string class, if it was read.
 func (it item) content(s *ctype.Type, f Fmt) (t *event.MemberText, text event.String) {
 	if f != 0 && f != 's' {
 		return nil, text
 	}
-	if t = it.texts.find(s, it.gaps.at/8, true); t == nil {
+	if t = it.texts.find(s, it.gaps.at/8, true); t == nil || t.Elements {
 		return nil, text
 	}
 	if text = it.texts.value.Text(t); text.Status != event.OK {
@@ -85,6 +113,11 @@ func (it item) content(s *ctype.Type, f Fmt) (t *event.MemberText, text event.St
 
 // jsonText writes the text of a part of type s; false: it has none.
 func (it item) jsonText(b []byte, s *ctype.Type) ([]byte, bool) {
+	if v, parts, ok := it.elements(s); ok {
+		of := valueItem(&v, nil)
+		of.texts = parts
+		return jsonCountedItem(b, &v, of), true
+	}
 	if t := it.texts.find(s, it.gaps.at/8, false); t != nil && t.Grid != nil {
 		if v := it.texts.value.Elements(t); v.Status == event.OK {
 			return jsonCounted(b, &v), true
@@ -115,6 +148,11 @@ func (x *texts) missing() string {
 		t := &x.list[i]
 		text := x.value.Text(t)
 		switch {
+		case !x.shown(t):
+		case t.Elements:
+			if why := x.missingElements(t); why != "" {
+				return why
+			}
 		case t.Grid != nil:
 			if why := x.missingElements(t); why != "" {
 				return why
@@ -128,6 +166,16 @@ func (x *texts) missing() string {
 		}
 	}
 	return ""
+}
+
+// shown: the part is none of elements that there are not, or that were not read.
+func (x *texts) shown(t *event.MemberText) bool {
+	if t.Of == 0 {
+		return true
+	}
+	in := &x.list[t.Of-1]
+	v := x.value.Elements(in)
+	return v.Status == event.OK && t.At < int64(len(v.Data)) && x.shown(in)
 }
 
 // missingElements returns why an array is not whole, or "". One that the program has not allocated is.

@@ -97,7 +97,7 @@ func Partly(v *event.Value, symbol func(addr uint64) string) string {
 	if why := (&bases{v.Field.Bases, v, symbol}).missing(v.Field.Bases); why != "" {
 		return why
 	}
-	return (&texts{v.Field.Texts, v}).missing()
+	return (&texts{list: v.Field.Texts, value: v}).missing()
 }
 
 func (b *bases) missing(list []event.VirtualBase) string {

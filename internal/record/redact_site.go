@@ -171,8 +171,15 @@ func (w *walk) field(f *event.Field) bool {
 
 // memberTexts leaves out the texts of members that are redacted by name, and has the others searched.
 func (w *walk) memberTexts(list []event.MemberText) (out []event.MemberText) {
-	for _, t := range list {
-		if t.Grid != nil && (w.by.byName() || len(w.by.patterns) > 0) || slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
+	place := make([]int, len(list)+1) // of each in out, and 1; 0: left out
+	for i, t := range list {
+		if t.Of > 0 {
+			if t.Of = place[t.Of]; t.Of == 0 {
+				w.clear = append(w.clear, span{at: t.Offset, size: t.Size})
+				continue
+			}
+		}
+		if (t.Grid != nil || t.Elements) && (w.by.byName() || len(w.by.patterns) > 0) || t.Of == 0 && slices.ContainsFunc(w.gaps, func(g event.Gap) bool { return g.From <= 8*t.At && 8*t.At < g.To }) {
 			w.clear = append(w.clear, span{at: t.Offset, size: t.Size})
 			continue
 		}
@@ -180,6 +187,7 @@ func (w *walk) memberTexts(list []event.MemberText) (out []event.MemberText) {
 			w.texts = append(w.texts, span{at: t.Offset, size: t.Size, width: max(charWidth(t.Chars), 1), counted: true})
 		}
 		out = append(out, t)
+		place[i+1] = len(out)
 	}
 	return out
 }

@@ -236,6 +236,9 @@ func (co *collector) group(it lang.Collect, vars []*debuginfo.Variable) []*plan 
 	total := int64(0)
 	for _, v := range vars {
 		p := co.groupField(v, it)
+		if total+p.bytes(co.in) > groupLimit {
+			p.texts = nil
+		}
 		if size := p.bytes(co.in); total+size > groupLimit {
 			p.unsupported(fmt.Sprintf("%s collects at most %d bytes in all; collect %s by name", it.Text, groupLimit, v.Name))
 		} else {

@@ -39,8 +39,19 @@ var stringClasses = map[string]bool{"std::basic_string": true, "std::basic_strin
 
 // textIn is the content of an object that is text; nil for everything else.
 func (ct *containers) textIn(e expr) *content {
+	if k := ct.charactersIn(e); k != nil && isByteElem(elemOf(k.first.Type())) {
+		return k
+	}
+	return nil
+}
+
+// charactersIn is the content of an object that has characters of any width; nil for everything else.
+func (ct *containers) charactersIn(e expr) *content {
 	k := ct.contentOf(ct.behindRef(e))
-	if k == nil || k.first == nil || !isByteElem(elemOf(k.first.Type())) {
+	if k == nil || k.first == nil {
+		return nil
+	}
+	if elem := elemOf(k.first.Type()); !isByteElem(elem) && ctype.StringWidth(elem) < 2 {
 		return nil
 	}
 	return k
@@ -82,13 +93,17 @@ func (ct *containers) stringIn(e expr) *content {
 // contentAsText is object e, if it is text, as an array of its characters; nil if it is none. Other containers of
 // characters are text in the format /s.
 func (ct *containers) contentAsText(e expr, letter byte) *repeat {
-	k := ct.stringIn(e)
-	if k == nil && letter == 's' {
-		k = ct.textIn(e)
+	if s := ct.behindRef(e).Type().Strip(); letter != 's' && (!isRecord(s) || !stringClasses[className(s)]) {
+		return nil
 	}
+	k := ct.charactersIn(e)
 	if k == nil {
 		return nil
 	}
 	elem := elemOf(k.first.Type())
-	return &repeat{typed: typed{ctype.ArrayOf(ctype.CharT, -1), e.Span()}, x: &deref{typed{elem, e.Span()}, k.first}, n: convert(k.count, ctype.LongT)}
+	chars := ctype.CharT
+	if !isByteElem(elem) {
+		chars = elem
+	}
+	return &repeat{typed: typed{ctype.ArrayOf(chars, -1), e.Span()}, x: &deref{typed{elem, e.Span()}, k.first}, n: convert(k.count, ctype.LongT)}
 }

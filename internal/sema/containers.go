@@ -19,15 +19,18 @@ type container struct {
 	last  string // the pointer behind the last element, or
 	count string // the number of elements
 	room  string // Go's cap
+	end   string // the pointer behind the last element that there is memory for
 	elem  string // Rust: the type argument that the elements have, where the pointer is one to bytes
 }
 
 var containerTable = []container{
-	{class: "std::vector", first: "_M_impl._M_start", last: "_M_impl._M_finish"},
+	{class: "std::vector", first: "_M_impl._M_start", last: "_M_impl._M_finish", end: "_M_impl._M_end_of_storage"},
 	{class: "std::basic_string", first: "_M_dataplus._M_p", count: "_M_string_length"},
 	{class: "std::basic_string_view", first: "_M_str", count: "_M_len"},
 	{class: "std::array", first: "_M_elems"},
 	{class: "std::span", first: "_M_ptr", count: "_M_extent._M_extent_value"},
+	{class: "std::initializer_list", first: "_M_array", count: "_M_len"},
+	{class: "std::valarray", first: "_M_data", count: "_M_size"},
 	{class: "std::list", count: "_M_impl._M_node._M_size"},
 	{class: "std::map", count: "_M_t._M_impl._M_node_count"},
 	{class: "std::multimap", count: "_M_t._M_impl._M_node_count"},
@@ -66,6 +69,7 @@ type content struct {
 	first expr // a pointer value
 	count expr // a number
 	room  expr
+	end   expr // a pointer value
 }
 
 var inlineNamespaces = strings.NewReplacer("std::__cxx11::", "std::", "std::__1::", "std::")
@@ -76,9 +80,9 @@ func className(s *ctype.Type) string {
 	switch {
 	case strings.HasPrefix(name, "[]"):
 		return "[]"
-	case strings.HasPrefix(name, "&[") || strings.HasPrefix(name, "&mut ["):
+	case strings.HasPrefix(name, "&[") || strings.HasPrefix(name, "&mut [") || strings.HasPrefix(name, "alloc::boxed::Box<["):
 		return "&[]"
-	case name == "&mut str":
+	case name == "&mut str" || strings.HasPrefix(name, "alloc::boxed::Box<str"):
 		return "&str"
 	}
 	name, _, _ = strings.Cut(name, "<")
@@ -148,6 +152,9 @@ func (ct *containers) fill(k *content, row *container, e expr) {
 			ct.fail(span, "the class has another layout", "")
 		}
 		k.count = convert(&ptrDiff{typed{ctype.LongT, span}, end, k.first, size}, ctype.ULongT)
+	}
+	if end := part(row.end); end != nil {
+		k.end = ct.rvalue(end)
 	}
 	number := func(path string) expr {
 		n := part(path)
@@ -250,7 +257,7 @@ var methods = map[string]func(ct *containers, k *content, span lang.Span) expr{
 		one := &intConst{typed: typed{ctype.LongT, span}, v: 1}
 		return ct.elementAt(k, &arith{typed{ctype.ULongT, span}, "-", convert(k.count, ctype.ULongT), convert(one, ctype.ULongT)}, span)
 	},
-	"capacity": func(_ *containers, k *content, _ lang.Span) expr { return k.room },
+	"capacity": func(ct *containers, k *content, span lang.Span) expr { return ct.capacityOf(k, span) },
 }
 
 func countOf(_ *containers, k *content, span lang.Span) expr {

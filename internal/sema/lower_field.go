@@ -248,6 +248,7 @@ func (l *lowerer) takeBytes(plan *plan) fieldSlots {
 	}
 	if storable(shape{pieces: p.pieces, lo: p.lo}, n*8) != "" { // at most a word: see needBytes
 		l.putBytes(l.gather(p, n*8), n, fs.value.imm(0))
+		l.takeTexts(plan.texts, sym{}, &fs)
 		return fs
 	}
 	for _, x := range spans(p.pieces, p.lo, n*8) {
@@ -259,6 +260,7 @@ func (l *lowerer) takeBytes(plan *plan) fieldSlots {
 			l.storePiece(&fs, x.piece, x.off, x.at/8, x.bits)
 		}
 	}
+	l.takeTexts(plan.texts, sym{}, &fs)
 	return fs
 }
 

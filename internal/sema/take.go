@@ -175,9 +175,7 @@ func (co *collector) takeObject(e expr, letter byte) *plan {
 	co.needBytes(e)
 	p := plain(asBytes, e, e.Type())
 	p.bases = co.virtualBases(e)
-	if letter == 0 || letter == 's' {
-		p.texts = co.texts(e)
-	}
+	p.texts = co.texts(e, letter)
 	return p
 }
 

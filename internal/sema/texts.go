@@ -6,18 +6,22 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// textPart is what a part of an object leads to: text, or the elements of an array of Fortran. It is shown in place of the
-// part, as GDB does.
+// textPart is what a part of an object leads to: text, or the elements of an array of Fortran or of a container. It is shown in
+// place of the part, as GDB does.
 type textPart struct {
 	at    int64
+	of    int         // as MemberText.Of
 	in    *ctype.Type // of the part, stripped
 	chars *ctype.Type
 	limit int64   // bytes
 	grid  *grid   // of an array
-	text  *repeat // of a string class; nil: the part is a pointer to characters, or an array of them without a length
-	slot  slotID
-	state slotID
-	head  slotID // the extents of the array
+	text  *repeat // of a string class or container; nil: the part is a pointer to characters, or an array of them without a length
+	most  int64   // elements of a container; -1: no bound
+
+	elements bool // of a container
+	slot     slotID
+	state    slotID
+	head     slotID // the extents of the array
 }
 
 // Limits of the texts of one field.
@@ -30,17 +34,25 @@ const (
 
 // texts plans the texts of the parts of object e, in the order in which they are shown. Those beyond the limits are shown
 // as pointers. If there are many, each may have fewer characters.
-func (co *collector) texts(e expr) []*textPart {
-	if s := shapeOf(e); !s.mem || s.ctx || co.in.NoTexts {
+func (co *collector) texts(e expr, letter byte) []*textPart {
+	s := shapeOf(e)
+	if s.ctx || co.in.NoTexts || letter == 'z' {
 		return nil
 	}
-	f := &textFinder{collector: co, whole: e, steps: maxTextSteps}
+	if letter == 's' {
+		letter = 0
+	}
+	f := &textFinder{collector: co, whole: e, steps: maxTextSteps, pointers: s.mem, letter: letter}
 	f.find(e.Type(), 0, 0)
 	if len(f.list) == 0 {
 		return nil
 	}
 	most := max(leastText, textRoom/int64(len(f.list))-countedHeader) &^ 7
 	for _, p := range f.list {
+		if p.elements {
+			p.limit = p.bytes(int64(co.in.RepeatLimit), most)
+			continue
+		}
 		if p.grid != nil {
 			size := p.chars.Strip().Size
 			p.limit = p.grid.within(int64(co.in.RepeatLimit)*size, max(size, most))
@@ -52,26 +64,52 @@ func (co *collector) texts(e expr) []*textPart {
 	return f.list
 }
 
-// textFinder goes through the parts of an object.
+// bytes is what is taken of the elements of a container: whole ones.
+func (p *textPart) bytes(elements, most int64) int64 {
+	size := p.chars.Strip().Size
+	if p.most >= 0 {
+		return min(elements, p.most) * size
+	}
+	return max(size, min(elements*size, most/size*size))
+}
+
+// textFinder goes through the parts of an object, or of one element of a container.
 type textFinder struct {
 	*collector
 	whole expr
 	steps int
 	list  []*textPart
+
+	of       int   // of the parts
+	base     int64 // where the element is
+	depth    int   // containers around it
+	pointers bool  // the object is in memory: what its pointers lead to is found
+	letter   byte
+	full     bool // there is no room for all parts
 }
 
 func (f *textFinder) find(t *ctype.Type, off int64, depth int) {
 	f.steps--
 	if f.steps < 0 || depth > maxNesting || len(f.list) >= maxTexts {
+		f.full = f.full || len(f.list) >= maxTexts
 		return
 	}
 	switch s := t.Strip(); {
+	case f.letter != 0 && !isRecord(s) && s.Kind != ctype.Array:
 	case s.Kind == ctype.Pointer && s.Elem != nil && ctype.StringWidth(s.Elem) > 0:
+		if !f.pointers {
+			return
+		}
 		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
 	case s.Kind == ctype.Array && s.Elem != nil && s.Count <= 0 && ctype.StringWidth(s.Elem) > 0:
+		if !f.pointers {
+			return
+		}
 		f.list = append(f.list, &textPart{at: off, in: s, chars: s.Elem})
 	case s.Kind == ctype.Invalid:
-		f.array(s, off)
+		if f.pointers {
+			f.array(s, off)
+		}
 	case s.Kind == ctype.Array && s.Elem != nil && s.Count > 0 && s.Elem.Strip().Size > 0:
 		for i := range s.Count {
 			n := len(f.list)
@@ -92,15 +130,17 @@ func (f *textFinder) find(t *ctype.Type, off int64, depth int) {
 	}
 }
 
-// class adds an object of a string class. Those whose text cannot be found are left as they are, with their pointers.
+// class adds an object of a string class or a container. Those whose text or elements cannot be found are left as they are, with
+// their pointers.
 func (f *textFinder) class(s *ctype.Type, off int64) bool {
-	if !stringClasses[className(s)] {
-		return false
+	name := className(s)
+	if !stringClasses[name] || f.letter != 0 {
+		return !stringClasses[name] && s.Name != "" && f.elements(s, off)
 	}
 	_ = f.try(func() {
 		part := &sub{typed: typed{s, f.whole.Span()}, x: f.whole, bitOff: 8 * off}
 		if r := f.contentAsText(part, 0); r != nil {
-			f.list = append(f.list, &textPart{at: off, in: s, chars: r.x.Type(), text: r})
+			f.list = append(f.list, &textPart{at: f.base + off, of: f.of, in: s, chars: r.x.Type(), text: r, most: -1})
 		}
 	})
 	return true
@@ -138,7 +178,7 @@ func (l *lowerer) takeTexts(list []*textPart, object sym, fs *fieldSlots) {
 			taken := l.takeGrid(p.grid, p.limit)
 			p.slot, p.head = taken.value, taken.grid
 		} else if p.text != nil {
-			taken := l.takeRepeat(p.text, p.limit)
+			taken := l.takeRepeat(p.text, p.limit/p.text.x.Type().Strip().Size)
 			p.slot = taken.value
 		} else {
 			l.takePointed(p, object, fs)
@@ -185,7 +225,7 @@ func (r *record) textsOf(list []*textPart) (out []event.MemberText) {
 			elements = r.gridOf(p.grid, p.head)
 		}
 		out = append(out, event.MemberText{
-			Grid: elements, In: p.in, At: p.at, Chars: p.chars, Content: p.text != nil,
+			Grid: elements, In: p.in, At: p.at, Chars: p.chars, Content: p.text != nil, Elements: p.elements, Of: p.of,
 			Offset: r.offset(p.slot), Size: int(countedHeader + p.limit), StatusOffset: r.offset(p.state),
 		})
 	}

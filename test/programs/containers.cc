@@ -16,11 +16,18 @@ struct Item {
 	int size() const { return x; }
 };
 
+struct Holder {
+	std::vector<std::string> words;
+	std::wstring wide;
+} holder{ { "one", "two words of a length that needs memory" }, L"h\u00e9" };
+std::vector<std::string> many(20, "many");
+long unmade[3] = { 1, 2, 0 }; // read as a std::vector: it ends behind its memory
+
 __attribute__((noinline)) long work(const std::vector<int> &v, const std::string &s, std::string_view sv, const std::array<short, 4> &a, const std::map<int, Item> &m,
 	const std::unordered_map<int, int> &um, const std::list<int> &l, const std::deque<long> &d, const std::vector<bool> &bits,
 	const std::unique_ptr<Item> &u, const std::shared_ptr<Item> &sp, std::vector<Item> *items, const std::vector<std::vector<int>> &deep)
 {
-	long sum = items->size();
+	long sum = items->size() + holder.words.size() + many.size() + unmade[0];
 	asm volatile("" ::: "memory");
 	return sum + v.size() + s.size() + sv.size() + a[1] + m.size() + um.size() + l.size() + d.size() + bits.size() + u->x + sp->size() + deep.size(); // look here
 }

@@ -1,5 +1,7 @@
 /* Functions within functions, with recursion, so that frames of one function are there several times. */
 #include <stdio.h>
+int plain = 78;
+extern int named __attribute__((alias("plain"))); /* no location, but a symbol */
 static int outer(int n, int depth)
 {
 	int total = 10 * n;
@@ -10,7 +12,7 @@ static int outer(int n, int depth)
 		int deep(int z)
 		{
 			total += z;
-			printf("z=%d loc=%d k=%d total=%d n=%d arr={1, 2, %d}\n", z, loc, k, total, n, arr[2]); /* here */
+			printf("z=%d loc=%d k=%d total=%d n=%d arr={1, 2, %d} named=%d\n", z, loc, k, total, n, arr[2], plain); /* here */
 			return total + loc;
 		}
 		if (depth > 0)

@@ -16,7 +16,7 @@ impl Shown for char { fn shown(&self) -> String { format!("{}", *self as u32) } 
 impl<T> Shown for &T { fn shown(&self) -> String { format!("\"{:#x}\"", *self as *const T as usize) } }
 impl<T> Shown for Box<T> { fn shown(&self) -> String { format!("\"{:#x}\"", &**self as *const T as usize) } }
 impl Shown for &str { fn shown(&self) -> String { format!("{{\"data_ptr\":\"{:#x}\",\"length\":{}}}", self.as_ptr() as usize, self.len()) } }
-impl<T> Shown for &[T] { fn shown(&self) -> String { format!("{{\"data_ptr\":\"{:#x}\",\"length\":{}}}", self.as_ptr() as usize, self.len()) } }
+impl<T: Shown> Shown for &[T] { fn shown(&self) -> String { format!("[{}]", self.iter().map(|x| x.shown()).collect::<Vec<_>>().join(",")) } }
 impl<T: Shown> Shown for Option<T> {
     fn shown(&self) -> String { match self { Some(x) => format!("{{\"Some\":{{\"__0\":{}}}}}", x.shown()), None => "\"None\"".into() } }
 }

@@ -85,6 +85,9 @@ func (fi *finder) object(d die) *debuginfo.Variable {
 	if d.flag(atDeclaration) || d.ab.tag == tagMember {
 		return fi.bySymbol(d)
 	}
+	if v := fi.alias(d); v != nil {
+		return v
+	}
 	return fi.fileLevel(d) // optimised out
 }
 

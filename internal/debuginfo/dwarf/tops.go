@@ -218,6 +218,24 @@ func (fi *finder) bySymbol(d die) *debuginfo.Variable {
 	return v
 }
 
+// alias is the Variable of an entry without a location that other files see: another name of a variable (gcc's attribute alias), which
+// has a symbol. nil: there is none of its size. A local symbol may be another file's.
+func (fi *finder) alias(d die) *debuginfo.Variable {
+	if !d.deepFlag(atExternal) {
+		return nil
+	}
+	v := fi.bySymbol(d)
+	for _, sym := range fi.m.lookupSymbols(d.name()) {
+		if sym.Object && (sym.Local || v.Type == nil || int64(sym.Size) != v.Type.Strip().Size) {
+			return nil
+		}
+	}
+	if v.Loc.Pieces == nil {
+		return nil
+	}
+	return v
+}
+
 // functionValue is a function's name used as a value: its entry address.
 func (fi *finder) functionValue(name string, scopes []string) *debuginfo.Variable {
 	var hit *fn
