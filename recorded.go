@@ -69,7 +69,7 @@ func (r *RecordedTrace) CompleteFrom() time.Time {
 	return time.Unix(0, r.t.CompleteFrom+r.t.Info.WallOffset)
 }
 
-// Damage has what could not be read, in words: parts of packets at the end of files.
+// Damage has what could not be read, in words: parts of packets at the end of files, and what the loops over events so far have found.
 func (r *RecordedTrace) Damage() []string { return slices.Clone(r.t.Damage) }
 
 // Events returns the events from a time to another, both included, in the order of time; the zero Time is the start or end of the trace.
@@ -88,6 +88,11 @@ func (r *RecordedTrace) Events(from, to time.Time) iter.Seq2[*Event, error] {
 		for {
 			e, err := it.Next()
 			if err == io.EOF {
+				for _, text := range it.Damage() {
+					if !slices.Contains(r.t.Damage, text) {
+						r.t.Damage = append(r.t.Damage, text)
+					}
+				}
 				return
 			}
 			if err != nil {

@@ -45,11 +45,11 @@ func Compress(w io.Writer, r io.Reader) error {
 		if err != nil {
 			return fmt.Errorf("reading a packet: %w", err)
 		}
-		p, _, _, _, why := parseHead(head, [16]byte(head[packetUUID:packetUUID+16]))
-		if why != "" {
-			return errors.New(why)
+		bits := binary.LittleEndian.Uint64(head[packetSize:])
+		if binary.LittleEndian.Uint32(head) != magic || bits < 8*packetHead || bits > 8*maxPacket {
+			return fmt.Errorf("a packet cannot have %d bits", bits)
 		}
-		packet = slices.Grow(packet[:0], p.size)[:p.size]
+		packet = slices.Grow(packet[:0], int(bits/8))[:bits/8]
 		if _, err := io.ReadFull(in, packet); err != nil {
 			return fmt.Errorf("reading a packet: %w", err)
 		}

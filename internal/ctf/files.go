@@ -56,8 +56,9 @@ func (x *FileInfo) CompleteEnv() []Env {
 
 // The format of info.json.
 const (
-	infoFormat  = "jalon trace"
-	infoVersion = 1
+	infoFormat     = "jalon trace"
+	checkedVersion = 2 // from which on packets have checksums
+	infoVersion    = 2
 )
 
 // Summary is the content of jalon/summary.json: how a recording ended.
@@ -143,14 +144,14 @@ func (c *chunk) readInfo(t *Trace) error {
 	switch {
 	case x.Format != infoFormat:
 		return fmt.Errorf("%s is not a trace of jalon", c.dir)
-	case x.Version != infoVersion:
-		return fmt.Errorf("%s: the trace has version %d; this jalon reads version %d", c.dir, x.Version, infoVersion)
+	case x.Version < 1 || x.Version > infoVersion:
+		return fmt.Errorf("%s: the trace has version %d; this jalon reads versions 1 to %d", c.dir, x.Version, infoVersion)
 	case err != nil || len(id) != 16:
 		return fmt.Errorf("%s: the uuid %q is none", c.dir, x.UUIDText)
 	case len(t.chunks) > 0 && [16]byte(id) != t.Info.UUID:
 		return fmt.Errorf("%s is of another recording than the directories beside it", c.dir)
 	}
-	x.UUID = [16]byte(id)
+	x.UUID, c.checked = [16]byte(id), x.Version >= checkedVersion
 	for class := range classes {
 		for _, name := range x.Large {
 			c.large[class] = c.large[class] || name == class.String()
@@ -234,6 +235,9 @@ func readSummary(dir string) (*Summary, error) {
 	return s, json.Unmarshal(b, s)
 }
 
+// errCompressed is the error of a file whose compressed packets are damaged.
+var errCompressed = errors.New("it cannot be unpacked")
+
 // openPackets opens a file of packets. One that is compressed without a table of its packets is unpacked to a file without a name.
 func openPackets(name string) (packetSource, io.Closer, error) {
 	f, err := openRegular(name)
@@ -244,14 +248,14 @@ func openPackets(name string) (packetSource, io.Closer, error) {
 		s, err := openFrames(f)
 		if err != nil {
 			_ = f.Close()
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w: %w", name, errCompressed, err)
 		}
 		if s != nil {
 			return s, f, nil
 		}
 		defer f.Close()
 		if f, err = unpack(f); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w", name, err)
+			return nil, nil, fmt.Errorf("%s: %w: %w", name, errCompressed, err)
 		}
 	}
 	st, err := f.Stat()

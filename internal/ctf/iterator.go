@@ -209,13 +209,19 @@ func (it *Iterator) advance(c *cursor) (bool, error) {
 			if c.next == len(c.s.packets) || c.s.packets[c.next].begin > it.q.To {
 				return false, nil
 			}
-			if err := c.load(&c.s.packets[c.next]); err != nil {
+			p := &c.s.packets[c.next]
+			c.next++
+			ok, err := c.load(p)
+			if err != nil {
 				return false, err
 			}
-			c.next++
+			if !ok {
+				it.damaged(c, "is damaged; it is left out")
+				c.rest = nil
+			}
 		}
 		if !c.event() {
-			it.damaged(c)
+			it.damaged(c, "has an event that cannot be; the rest of it is left out")
 			c.rest = nil
 			continue
 		}
@@ -230,22 +236,33 @@ func (it *Iterator) advance(c *cursor) (bool, error) {
 
 const maxDamage = 100
 
-func (it *Iterator) damaged(c *cursor) {
+func (it *Iterator) damaged(c *cursor, what string) {
 	if len(it.bad) < maxDamage {
-		it.bad = append(it.bad, fmt.Sprintf("%s: packet %d has an event that cannot be; the rest of it is left out", c.s.name, c.next-1))
+		it.bad = append(it.bad, fmt.Sprintf("%s: packet %d %s", c.s.name, c.next-1, what))
 	}
 }
 
-func (c *cursor) load(p *packet) error {
+// load reads a packet. It reports false if the packet is damaged.
+func (c *cursor) load(p *packet) (ok bool, err error) {
 	if cap(c.buf) < p.size {
 		c.buf = make([]byte, p.size)
 	}
 	c.buf = c.buf[:p.size]
-	if _, err := c.s.file.ReadAt(c.buf, p.at); err != nil {
-		return fmt.Errorf("%s: reading a packet: %w", c.s.name, err)
+	if ok, err = c.s.read(p, c.buf); ok {
+		c.rest, c.time, c.pid = c.buf[packetHead:], uint64(p.begin), p.pid
 	}
-	c.rest, c.time, c.pid = c.buf[packetHead:], uint64(p.begin), p.pid
-	return nil
+	return ok, err
+}
+
+// read reads a packet to a buffer of its size. It reports false if the packet is damaged.
+func (s *streamFile) read(p *packet, b []byte) (ok bool, err error) {
+	if _, err := s.file.ReadAt(b, p.at); err != nil {
+		if _, compressed := s.file.(*framesSource); compressed {
+			return false, nil
+		}
+		return false, fmt.Errorf("%s: reading a packet: %w", s.name, err)
+	}
+	return !s.chunk.checked || contentSum(b) == p.sum, nil
 }
 
 // event reads an event from the rest of the packet. It reports false if no writer can have written it.
@@ -337,7 +354,7 @@ func (c *cursor) head() (id uint32, ok bool) {
 // name finds the name of a thread at a time.
 func (c *cursor) name(n *threadName, tid int, at int64) {
 	*n = threadName{tid: tid, from: math.MinInt64, to: math.MaxInt64}
-	list := c.state.threads[tid]
+	list := c.state.names(tid)
 	for i := range list {
 		if i > 0 && list[i].Since > at {
 			n.to = list[i].Since

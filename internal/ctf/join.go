@@ -240,8 +240,14 @@ func (j *joiner) partState(p *joinedPart, now int64) error {
 		c.CPU += p.CPUs
 		s.CPU(now, c)
 	}
-	for _, names := range x.threads {
-		for _, t := range names {
+	for _, irq := range x.Interrupts {
+		if p.Name != "" {
+			irq.Action = p.name(irq.Action)
+		}
+		s.Interrupt(now, irq)
+	}
+	for tid := range x.threads {
+		for _, t := range x.names(tid) {
 			t.Tid, t.Pid, t.Name, t.Since = p.id(t.Tid), p.id(t.Pid), p.name(t.Name), max(p.Time(t.Since), 0)
 			s.Thread(now, t)
 		}
@@ -289,6 +295,9 @@ func (j *joiner) events() (n uint64, err error) {
 			}
 		}
 		if p == nil {
+			for _, x := range j.parts {
+				x.Trace.Damage = append(x.Trace.Damage, x.it.Damage()...)
+			}
 			return n, nil
 		}
 		if err := j.event(p); err != nil {

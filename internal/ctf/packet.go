@@ -2,6 +2,7 @@ package ctf
 
 import (
 	"encoding/binary"
+	"hash/crc32"
 
 	"github.com/jalon-trace/jalon/internal/event"
 )
@@ -24,8 +25,12 @@ func (c Class) String() string { return classNames[c] }
 // The head of a packet, packet.header and packet.context:
 //
 //	+0   u32 magic, +4 uuid, +20 u32 class, +24 u64 number of the stream in its class
-//	+32  u64 begin, end, size of the contents and of the packet in bits, number of the packet, events discarded
+//	+32  u64 begin, end, +48 u32 size of the contents in bits, +52 u32 checksum of the head, +56 u64 size of the packet in bits
+//	+64  u32 number of the packet, +68 u32 checksum of the contents, +72 u64 events discarded
 //	+80  u32 cpu, +84 s32 pid
+//
+// The checksums are CRC-32C; that of the head is over the head with zeros in its place. Traces of version 1 (FileInfo.Version) have no
+// checksums, and 64 bits of the numbers before them.
 const (
 	magic = 0xC1FC1FC1
 
@@ -35,8 +40,10 @@ const (
 	packetBegin   = 32
 	packetEnd     = 40
 	packetContent = 48
+	packetHeadSum = 52
 	packetSize    = 56
 	packetNumber  = 64
+	packetSum     = 68
 	packetLost    = 72
 	packetCPU     = 80
 	packetPid     = 84
@@ -142,15 +149,28 @@ func (s *Stream) Take(lost uint64, next []byte) []byte {
 	put(packetStream, s.number)
 	put(packetBegin, s.begin)
 	put(packetEnd, s.last)
-	put(packetContent, 8*uint64(len(b)))
+	binary.LittleEndian.PutUint32(b[packetContent:], 8*uint32(len(b)))
 	put(packetSize, 8*uint64(len(b)))
-	put(packetNumber, s.seq)
+	binary.LittleEndian.PutUint32(b[packetNumber:], uint32(s.seq))
 	put(packetLost, s.lost)
 	binary.LittleEndian.PutUint32(b[packetCPU:], uint32(s.cpu))
 	binary.LittleEndian.PutUint32(b[packetPid:], uint32(s.pid))
+	binary.LittleEndian.PutUint32(b[packetSum:], contentSum(b))
+	binary.LittleEndian.PutUint32(b[packetHeadSum:], headSum(b))
 	s.seq++
 	s.buf = next[:0]
 	return b
+}
+
+var castagnoli = crc32.MakeTable(crc32.Castagnoli)
+
+// contentSum is the checksum of what a packet has behind its head.
+func contentSum(b []byte) uint32 { return crc32.Checksum(b[packetHead:], castagnoli) }
+
+// headSum is the checksum of the head of a packet.
+func headSum(b []byte) uint32 {
+	sum := crc32.Update(0, castagnoli, b[:packetHeadSum])
+	return crc32.Update(crc32.Update(sum, castagnoli, make([]byte, 4)), castagnoli, b[packetHeadSum+4:packetHead])
 }
 
 // Site is a site whose events a Stream takes.

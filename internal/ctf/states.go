@@ -28,6 +28,7 @@ type States struct {
 
 	threads map[int][]Thread // by tid, in order of Since
 	stacks  map[uint32][]debuginfo.Frame
+	torn    bool            // some are missing, behind which there are others
 	named   map[uint32]bool // stacks that Again has had
 }
 
@@ -50,9 +51,17 @@ func (s *States) Frames(number uint32) []debuginfo.Frame {
 // Threads returns the threads that events are from, or that a state dump has, each with its names.
 func (s *States) Threads() map[int][]Thread { return s.threads }
 
+// names are the names of a thread. If some may be missing there are none, since an old one would be taken for that of later events.
+func (s *States) names(tid int) []Thread {
+	if s.torn {
+		return nil
+	}
+	return s.threads[tid]
+}
+
 // Name returns the name of a thread at a time, "" if it is not known.
 func (s *States) Name(tid int, at int64) string {
-	list := s.threads[tid]
+	list := s.names(tid)
 	i, ok := slices.BinarySearchFunc(list, at, func(t Thread, at int64) int { return cmp.Compare(t.Since, at) })
 	switch {
 	case len(list) == 0:
@@ -74,10 +83,18 @@ func (t *Trace) readStates() error {
 		if s.class != State {
 			continue
 		}
+		// A recording that was killed has no events behind the last whole packet of its state.
+		t.State.torn = t.State.torn || s.holes || s.cut && t.Summary != nil
 		for i := range s.packets {
 			b := make([]byte, s.packets[i].size)
-			if _, err := s.file.ReadAt(b, s.packets[i].at); err != nil {
-				return fmt.Errorf("%s: %w", s.name, err)
+			ok, err := s.read(&s.packets[i], b)
+			if err != nil {
+				return err
+			}
+			if !ok {
+				t.Damage = append(t.Damage, fmt.Sprintf("%s: packet %d is damaged; stacks and states that it had are missing, and threads have no names", s.name, i))
+				t.State.torn = true
+				continue
 			}
 			if !t.State.packet(b[packetHead:], uint64(s.packets[i].begin)) {
 				t.Damage = append(t.Damage, fmt.Sprintf("%s: packet %d has an event that cannot be", s.name, i))

@@ -117,8 +117,8 @@ func streamText(c Class, large bool) string {
 	return fmt.Sprintf(`stream {
 	id = %d;
 	packet.context := struct {
-		time64_t timestamp_begin; time64_t timestamp_end; uint64_t content_size; uint64_t packet_size;
-		uint64_t packet_seq_num; uint64_t events_discarded; uint32_t cpu_id; int32_t pid;
+		time64_t timestamp_begin; time64_t timestamp_end; uint32_t content_size; uint32_t head_crc32c; uint64_t packet_size;
+		uint32_t packet_seq_num; uint32_t content_crc32c; uint64_t events_discarded; uint32_t cpu_id; int32_t pid;
 	};
 	event.header := struct {
 		%s
