@@ -6,6 +6,10 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/script/check"
+	"github.com/jalon-trace/jalon/internal/script/plan"
+	"github.com/jalon-trace/jalon/internal/sema"
 )
 
 // keyed calls begin(key) and end(key) for ever new keys, and waits from time to time.
@@ -70,6 +74,32 @@ uprobe:PROG:end /@start[arg0] == arg0/ { @found = count(); delete(@start, arg0);
 			t.Errorf("%+v: %d found, %d lost, of %d", c, found, lost, keys)
 		}
 		t.Logf("%+v: %d of %d keys had no room", c, lost, keys)
+	}
+}
+
+// TestSlots: which maps have room for deleted keys. Where a thread of a process ends, jalon looks through all slots of maps with threads in their keys: many of them
+// made programs with short threads 30 times as slow.
+func TestSlots(t *testing.T) {
+	number, thread := sema.KeyPart{Kind: sema.KeyNumber}, sema.KeyPart{Kind: sema.KeyThread}
+	text := sema.KeyPart{Kind: sema.KeyText, Bytes: 64}
+	for _, c := range []struct {
+		key     []sema.KeyPart
+		k       plan.SiteMap
+		slots   int
+		limited bool
+	}{
+		{[]sema.KeyPart{number}, plan.SiteMap{}, 8192, true},
+		{[]sema.KeyPart{number}, plan.SiteMap{Deletes: true}, 1 << 18, false},
+		{[]sema.KeyPart{text, text}, plan.SiteMap{Deletes: true}, 1 << 16, false}, // 16 MB
+		{[]sema.KeyPart{thread}, plan.SiteMap{Deletes: true}, 4096, false},
+		{[]sema.KeyPart{number, thread}, plan.SiteMap{Deletes: true}, 4096, false},
+		{[]sema.KeyPart{thread}, plan.SiteMap{Deletes: true, InKernel: true}, 1 << 18, false},
+	} {
+		c.k.Map = &check.Map{}
+		d := &sema.Map{Kind: sema.MapNumber, Slots: 1, Key: c.key}
+		if slots(d, &c.k, 4096); d.Slots != c.slots || (d.Limit > 0) != c.limited {
+			t.Errorf("%+v: %d slots, a limit of %d; want %d", c, d.Slots, d.Limit, c.slots)
+		}
 	}
 }
 

@@ -108,12 +108,18 @@ func (s *running) fullMaps(full map[string]fullMap) {
 // smallMaps reports the maps that have less room than was asked for: their tables would be too large. It is called on the session's goroutine.
 func (s *running) smallMaps() {
 	_ = s.sess.Maps(func(name string, r *maps.Reader, _ bool) { // an error: the process has ended, and has no maps
-		shape, asked := r.Shape(), s.maps.asked[name]
-		most := shape.Limit
-		if most == 0 {
+		shape, asked, d := r.Shape(), s.maps.asked[name], s.maps.decls[name]
+		if d == nil || shape.Single {
+			return
+		}
+		most := asked
+		switch {
+		case shape.Limit > 0:
+			most = shape.Limit
+		case shape.Slots < d.Slots:
 			most = shape.Slots / 4
 		}
-		if most < asked && !shape.Single {
+		if most < asked {
 			s.warn(fmt.Sprintf("the map %s has room for %d elements, not %d: its table has %d MB already", name, most, asked, shape.Bytes()>>20))
 		}
 	})

@@ -85,7 +85,7 @@ func slots(d *sema.Map, k *plan.SiteMap, asked int) {
 	for d.Slots < room {
 		d.Slots *= 2
 	}
-	if k.Deletes && !k.Scalar { // for new keys until the slots of deleted ones are given back
+	if k.Deletes && !k.Scalar && (k.InKernel || !byThread(d)) { // for new keys until the slots of deleted ones are given back
 		d.Slots = min(4*d.Slots, sema.MaxMapSlots)
 		_, words := d.Layout()
 		for stride := int((maps.Shape{Words: d.Words(), More: words - 2}).Stride()); d.Slots < spareSlots && 2*d.Slots*stride <= spareBytes; {
@@ -99,6 +99,11 @@ func slots(d *sema.Map, k *plan.SiteMap, asked int) {
 	if k.Clears && d.Kind != sema.MapNumber && d.Slots < sema.MaxMapSlots {
 		d.Slots *= 2 // for new keys until the slots of cleared ones are given back
 	}
+}
+
+// byThread reports whether threads are in the keys: where a thread of a process ends, jalon looks through the whole table.
+func byThread(d *sema.Map) bool {
+	return slices.ContainsFunc(d.Key, func(part sema.KeyPart) bool { return part.Kind == sema.KeyThread || part.Kind == sema.KeyComm })
 }
 
 // spareBytes bounds the memory for these slots.
@@ -259,9 +264,7 @@ func (s *running) clear(name string) {
 		return
 	}
 	i := slices.IndexFunc(s.maps.list, func(k *plan.SiteMap) bool { return k.Name == name })
-	exact := i >= 0 && s.maps.list[i].Adds && !s.maps.list[i].Sets && !slices.ContainsFunc(d.Key, func(part sema.KeyPart) bool {
-		return part.Kind == sema.KeyThread || part.Kind == sema.KeyComm
-	})
+	exact := i >= 0 && s.maps.list[i].Adds && !s.maps.list[i].Sets && !byThread(d)
 	f := func() {
 		s.maps.mu.Lock()
 		delete(s.maps.retired, name)
