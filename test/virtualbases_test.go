@@ -237,6 +237,45 @@ func TestVirtualBases(t *testing.T) {
 	}
 }
 
+// TestRecordedTables: a recording shows what is printed while the program runs: virtual bases, and the names of addresses. Without the program's
+// file the bases have none, and another reason; --debug-dir has it again.
+func TestRecordedTables(t *testing.T) {
+	prog := filepath.Join(t.TempDir(), "tables")
+	tool(t, "cp", compile(t, "g++", "virtualbases.cc", "-g", "-O0", "-w", "-Wl,--build-id=0x0123456789abcdef00112244"), prog)
+	list := []string{lineWith(t, "programs/virtualbases.cc", "// look here"), "-c", "*p, p->t, &copied[1]", "--", prog}
+	run := filepath.Join(t.TempDir(), "run")
+	if r := jalon(t, append([]string{"record", "-q", "-o", run}, list...)...); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	values := func(args ...string) (out string) {
+		t.Helper()
+		for line := range strings.Lines(jalon(t, args...).stdout) {
+			if _, v, ok := strings.Cut(line, " *p="); ok {
+				out += mappedAddress.ReplaceAllString(v, "0x")
+			}
+		}
+		return out
+	}
+	want := values(append([]string{"trace", "-q"}, list...)...)
+	if !strings.Contains(want, "<Top> = {_vptr.Top = 0x <vtable for ") || !strings.Contains(want, "<copied+8>") {
+		t.Fatalf("jalon trace: %s", want)
+	}
+	if got := values("report", run); got != want {
+		t.Errorf("jalon report:\n%s\nwant\n%s", got, want)
+	}
+	debug := t.TempDir()
+	if err := os.Rename(prog, filepath.Join(debug, "tables")); err != nil {
+		t.Fatal(err)
+	}
+	const why = "whether the object points to its table is not known without the program's file"
+	if r := jalon(t, "report", run, "-f", "json"); !strings.Contains(r.stdout, why) || strings.Contains(r.stdout, "does not point") {
+		t.Errorf("without the file: %s", r.stdout)
+	}
+	if got := values("report", run, "--debug-dir", debug); got != want {
+		t.Errorf("with --debug-dir:\n%s\nwant\n%s", got, want)
+	}
+}
+
 // TestWrongTables: without the table of its class an object's virtual base is unavailable; its own members are not.
 func TestWrongTables(t *testing.T) {
 	need(t, "g++", "clang++")

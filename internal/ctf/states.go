@@ -26,6 +26,9 @@ type States struct {
 	// while it recorded.
 	Again func([]debuginfo.Frame) []debuginfo.Frame
 
+	// Symbols, if not nil, returns what names addresses in the memory of a process ("": it is not known), or nil.
+	Symbols func() func(pid int, addr uint64) string
+
 	threads map[int][]Thread // by tid, in order of Since
 	stacks  map[uint32][]debuginfo.Frame
 	torn    bool            // some are missing, behind which there are others

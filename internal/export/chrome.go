@@ -25,7 +25,7 @@ type chrome struct {
 }
 
 func writeChrome(w io.Writer, r *report.Reader, _ *Options) error {
-	c := &chrome{output: output{w: w}, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), plans: map[*event.Schema]*plan{}, names: map[[2]int]string{}}
+	c := &chrome{output: output{w: w}, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind, Symbol: r.Symbol()}), plans: map[*event.Schema]*plan{}, names: map[[2]int]string{}}
 	c.complete = r.Incomplete()
 	c.buf = append(c.buf, `{"displayTimeUnit":"ns","traceEvents":[`...)
 	if err := r.Each(c.add); err != nil {

@@ -113,7 +113,7 @@ var pageKinds = map[format.SimpleKind]string{
 
 func writeHTML(w io.Writer, r *report.Reader, o *Options) error {
 	p := &page{
-		r: r, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), sites: make([]*pageSite, r.Trace.Sites()),
+		r: r, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind, Symbol: r.Symbol()}), sites: make([]*pageSite, r.Trace.Sites()),
 		threads: map[pageThread]uint64{}, texts: map[string]uint64{}, stacks: map[uint32]uint64{}, frames: map[pageFrame]int{},
 	}
 	if err := r.Each(p.add); err != nil {

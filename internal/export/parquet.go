@@ -76,7 +76,7 @@ type tableField struct {
 }
 
 func writeParquet(w io.Writer, r *report.Reader, _ *Options) error {
-	t := &table{r: r, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), sites: map[*event.Schema]*tableSite{}, stacks: map[uint32]string{}}
+	t := &table{r: r, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind, Symbol: r.Symbol()}), sites: map[*event.Schema]*tableSite{}, stacks: map[uint32]string{}}
 	var columns []*column
 	names := map[string]*column{}
 	for i := range fixedColumns {

@@ -67,7 +67,7 @@ type perfetto struct {
 
 func writePerfetto(w io.Writer, r *report.Reader, _ *Options) error {
 	p := &perfetto{
-		output: output{w: w}, r: r, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), plans: map[*event.Schema]*plan{},
+		output: output{w: w}, r: r, simples: format.NewSimples(&format.Trace{Unwind: r.Unwind, Symbol: r.Symbol()}), plans: map[*event.Schema]*plan{},
 		names: map[string]uint64{}, keys: map[string]uint64{}, tracks: map[[2]int]string{}, begun: map[int]bool{},
 	}
 	p.begin()

@@ -109,6 +109,9 @@ func (b *bases) missing(list []event.VirtualBase) string {
 		v, ok := b.read(x, 0)
 		if !ok {
 			why := "the object does not point to a table that has it"
+			if b.symbol == nil {
+				why = "whether the object points to its table is not known without the program's file"
+			}
 			if v.Status != event.OK {
 				why = event.Explain(v.Status, v.Addr, "")
 			}

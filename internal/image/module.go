@@ -73,9 +73,16 @@ func (m *Module) open() error {
 	}
 	info, err := m.image.files.openIn(file, m.image.rootDir())
 	if err != nil {
-		return fmt.Errorf("%s: %w", m.Path, err)
+		err = fmt.Errorf("%s: %w", m.Path, err)
+	} else {
+		err = m.identical(info)
 	}
-	if err := m.identical(info); err != nil {
+	if err != nil && m.id != "" { // of a list: the file may be elsewhere now
+		if info = m.image.files.byBuildID(m.id, m.Path); info != nil {
+			err = nil
+		}
+	}
+	if err != nil {
 		return err
 	}
 	bias, ok := loadBias(info.Segments(), m.Maps)

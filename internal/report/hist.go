@@ -93,7 +93,7 @@ func MakeHist(r *Reader, expr, by string) (*Hist, error) {
 		return nil, err
 	}
 	x := &Hist{Name: expr, Keyed: by != ""}
-	m := newKeyMaker(r.Unwind)
+	m := newKeyMaker(r.Unwind, r.Symbol())
 	return x, r.Each(func(ev *event.Event) error {
 		n, ok := m.number(ev, 0)
 		if !ok {
@@ -142,8 +142,8 @@ type keyMaker struct {
 	buf     []byte
 }
 
-func newKeyMaker(unwind format.Unwinder) *keyMaker {
-	return &keyMaker{simples: format.NewSimples(&format.Trace{Unwind: unwind}), kinds: map[*event.Schema][]format.SimpleKind{}}
+func newKeyMaker(unwind format.Unwinder, symbol func(uint64) string) *keyMaker {
+	return &keyMaker{simples: format.NewSimples(&format.Trace{Unwind: unwind, Symbol: symbol}), kinds: map[*event.Schema][]format.SimpleKind{}}
 }
 
 func (m *keyMaker) kind(ev *event.Event, i int) format.SimpleKind {

@@ -32,7 +32,7 @@ func Keys(t *ctf.Trace, place, expr string, f func(at int64, key string) bool) e
 	if n := len(r.Skipped); n > 0 && len(r.Schemas()) == 0 {
 		return items[0].From.At(items[0].Span, r.Skipped[n-1].Place+": "+r.Skipped[n-1].Why, "")
 	}
-	m := newKeyMaker(r.Unwind)
+	m := newKeyMaker(r.Unwind, r.Symbol())
 	for {
 		ev, err := r.Next()
 		if errors.Is(err, io.EOF) {

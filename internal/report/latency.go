@@ -135,7 +135,7 @@ func (p *pairing) key(ev *event.Event) (string, bool) {
 		return "", false
 	}
 	if p.maker == nil {
-		p.maker = newKeyMaker(nil)
+		p.maker = newKeyMaker(nil, nil)
 	}
 	return p.maker.key(v.show(ev), 0), true
 }

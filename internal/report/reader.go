@@ -41,6 +41,7 @@ type Reader struct {
 	site   *site                  // of the event that was read last
 	it     *ctf.Iterator
 	orig   *event.Event // of the event that is shown
+	pid    int          // of the event that was read last
 }
 
 // Skipped is a place whose events are left out.
@@ -154,6 +155,7 @@ func (r *Reader) Next() (*event.Event, error) {
 			return nil, err
 		}
 		r.Read++
+		r.pid = ev.Pid
 		n := r.it.Site()
 		x := r.number[n]
 		if x == nil {
@@ -207,6 +209,18 @@ func (r *Reader) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 		return r.Trace.Unwind(r.orig, &old)
 	}
 	return r.Trace.Unwind(ev, v)
+}
+
+// Symbol returns what names addresses in the event that was read last; nil: nothing does.
+func (r *Reader) Symbol() func(addr uint64) string {
+	if r.Trace.State.Symbols == nil {
+		return nil
+	}
+	symbols := r.Trace.State.Symbols()
+	if symbols == nil {
+		return nil
+	}
+	return func(addr uint64) string { return symbols(r.pid, addr) }
 }
 
 // Schemas are those of the events that the reader returns.

@@ -93,7 +93,7 @@ type schedReader struct {
 func readSchedule(r *Reader) (*schedule, error) {
 	x := &schedReader{
 		s:       &schedule{threads: map[int]*schedThread{}, cpus: map[int][]cpuStep{}},
-		simples: format.NewSimples(&format.Trace{Unwind: r.Unwind}), sites: map[*event.Schema]*schedSite{}, inside: map[int][]int32{}, left: map[int]int64{}, joined: r.Trace.Info.Joined,
+		simples: format.NewSimples(&format.Trace{Unwind: r.Unwind, Symbol: r.Symbol()}), sites: map[*event.Schema]*schedSite{}, inside: map[int][]int32{}, left: map[int]int64{}, joined: r.Trace.Info.Joined,
 	}
 	has := map[string]bool{}
 	for _, s := range r.Schemas() {
