@@ -128,7 +128,7 @@ var packages = []struct{ path, imports string }{
 
 	// What recorded traces have: C expressions over their fields.
 	{"report", "ctf ctype debuginfo event format ir ir/eval lang ring script/printf script/show sema"},
-	{"export", "event format report"},
+	{"export", "ctf event format report"},
 	{"merge", "ctf report"},
 
 	// Front-ends.

@@ -3,7 +3,7 @@
 //
 // Texts in a trace are those of the traced program, which may be hostile: each format escapes them.
 //
-// Import rule: export imports event, format and report only.
+// Import rule: export imports ctf, event, format and report only.
 package export
 
 import (

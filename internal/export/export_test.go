@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/jalon-trace/jalon/internal/ctf"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/report"
 	"github.com/jalon-trace/jalon/test/madetrace"
@@ -260,17 +261,23 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-// TestPprof: go tool pprof reads the profile and has the counts.
+// TestPprof: go tool pprof reads the profile and has the counts, the program and its build-id.
 func TestPprof(t *testing.T) {
+	r := makeReader(t)
+	r.Trace.State.Mappings = []ctf.Mapping{{Pid: 10, Start: 0x1000, End: 0x3000, Path: "/bin/theprogram", BuildID: "ab12"}}
+	var b bytes.Buffer
+	if err := Named("pprof").Write(&b, r, &Options{}); err != nil {
+		t.Fatal(err)
+	}
 	file := filepath.Join(t.TempDir(), "p.gz")
-	if err := os.WriteFile(file, export(t, "pprof"), 0o600); err != nil {
+	if err := os.WriteFile(file, b.Bytes(), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	out, err := exec.Command("go", "tool", "pprof", "-top", "-nodecount=10", file).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, part := range []string{"Type: events", "50 50.00%", "a.c:9", "100% of 100 total"} {
+	for _, part := range []string{"File: theprogram", "Build ID: ab12", "Type: events", "50 50.00%", "a.c:9", "100% of 100 total"} {
 		if !strings.Contains(string(out), part) {
 			t.Errorf("no %q in\n%s", part, out)
 		}
