@@ -62,8 +62,9 @@ func (e *loader) newTable(m *ir.Map) (*table, error) {
 	if m.Cells {
 		t.code.Sets = int(e.mem.flat.Layout(0).CPUMask) + 1
 	}
-	for most := bound(m); ; most /= 2 {
-		t.code.Shape = t.code.Fit(most, leastSets, 1)
+	sets := leastSets
+	for most := bound(m); ; most, sets = most/2, 1 {
+		t.code.Shape = t.code.Fit(most, sets, 1)
 		var err error
 		if t.buffer, err = e.k.NewBuffer(t.code.Name, t.code.Bytes()); err == nil {
 			maps.NewReader(t.code.Shape, t.buffer.Memory()).Begin()

@@ -105,11 +105,11 @@ func (s *running) fullMaps(full map[string]fullMap) {
 	})
 }
 
-// smallMaps reports the maps that have less room than was asked for: their tables would be too large. It is called on the session's goroutine.
+// smallMaps reports the maps that have less room than the script asks for: their tables would be too large. It is called on the session's goroutine.
 func (s *running) smallMaps() {
 	_ = s.sess.Maps(func(name string, r *maps.Reader, _ bool) { // an error: the process has ended, and has no maps
 		shape, asked, d := r.Shape(), s.maps.asked[name], s.maps.decls[name]
-		if d == nil || shape.Single {
+		if d == nil || shape.Single || !s.maps.chosen[name] {
 			return
 		}
 		most := asked

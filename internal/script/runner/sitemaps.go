@@ -24,6 +24,8 @@ type siteMaps struct {
 	decls map[string]*sema.Map
 	full  map[string]fullMap
 	asked map[string]int // elements that a map may have
+	// chosen are the maps for which the script says so.
+	chosen map[string]bool
 	// reported are the maps of which it was reported that they are full.
 	reported map[string]bool
 	// noStack are the maps with stacks that were not kept, frames those that were.
@@ -49,13 +51,14 @@ var kinds = map[string]sema.MapKind{
 }
 
 func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
-	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]fullMap{}, asked: map[string]int{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
+	m := &siteMaps{list: list, decls: map[string]*sema.Map{}, full: map[string]fullMap{}, asked: map[string]int{}, chosen: map[string]bool{}, reported: map[string]bool{}, noStack: map[string]bool{}, retired: map[string]maps.Merged{}, cells: newCellMaps()}
 	for _, k := range list {
 		d := &sema.Map{Name: k.Name, Kind: kinds[k.Fn], Unsigned: !k.Value.Signed, Bits: k.K, Low: k.Low, High: k.High, Step: k.Step, Slots: 1, SetOnly: !k.Adds, Deletes: k.Deletes, Both: k.Both}
 		if k.Sums {
 			d.Kind, d.Unsigned = sema.MapSum, false
 		}
 		m.asked[k.Name] = int(min(limit, math.MaxInt32))
+		m.chosen[k.Name] = k.Decl != nil || limit != sema.DefaultMapSlots
 		if k.Decl != nil {
 			m.asked[k.Name] = int(min(k.Decl.Max, math.MaxInt32))
 		}
@@ -78,40 +81,6 @@ func newSiteMaps(list []*plan.SiteMap, limit int64) *siteMaps {
 	}
 	return m
 }
-
-// slots gives a map slots for the elements that it may have.
-func slots(d *sema.Map, k *plan.SiteMap, asked int) {
-	room := min(asked, sema.MaxMapSlots)
-	for d.Slots < room {
-		d.Slots *= 2
-	}
-	if k.Deletes && !k.Scalar && (k.InKernel || !byThread(d)) { // for new keys until the slots of deleted ones are given back
-		d.Slots = min(4*d.Slots, sema.MaxMapSlots)
-		_, words := d.Layout()
-		for stride := int((maps.Shape{Words: d.Words(), More: words - 2}).Stride()); d.Slots < spareSlots && 2*d.Slots*stride <= spareBytes; {
-			d.Slots *= 2
-		}
-	}
-	if !k.Deletes { // keys that hits delete keep their slots for a while
-		d.Limit = room
-		d.Slots = min(2*d.Slots, sema.MaxMapSlots) // so that each key finds one
-	}
-	if k.Clears && d.Kind != sema.MapNumber && d.Slots < sema.MaxMapSlots {
-		d.Slots *= 2 // for new keys until the slots of cleared ones are given back
-	}
-}
-
-// byThread reports whether threads are in the keys: where a thread of a process ends, jalon looks through the whole table.
-func byThread(d *sema.Map) bool {
-	return slices.ContainsFunc(d.Key, func(part sema.KeyPart) bool { return part.Kind == sema.KeyThread || part.Kind == sema.KeyComm })
-}
-
-// spareBytes bounds the memory for these slots.
-const spareBytes = 16 << 20
-
-// spareSlots is how many slots a table has at least where ever new keys wait until jalon has given slots of deleted ones back: so many come in half a
-// second by uprobes, while jalon waits for a processor.
-var spareSlots = 1 << 18
 
 // partKinds are the kinds of parts of keys.
 var partKinds = map[byte]sema.KeyKind{

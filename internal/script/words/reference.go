@@ -113,8 +113,8 @@ other statements, with what these read of the maps. A pointer that comes from su
   keys are lost and counted. Two maps may have more: one from which places delete, whose deleted elements need room for a while, and one of numbers that a
   timer has cleared, whose keys may come back.
 - A table in the kernel has at most 64 MB, or 64 MB for each 4,096 elements that ` + "`max_map_keys`" + ` asks for, up to 512 MB; those of a process have 1 GB together.
-  In the kernel, CPUs then share the memory in which they count (down to four parts), and only then a map has room for fewer elements than asked for: a
-  warning says at the start for how many. ` + "`hist()`" + ` with 4,096 keys has all of them on any number of CPUs, in 9 to 42 MB (bpftrace's ` + "`hist()`" + ` has as many keys and ranges together);
+  In the kernel, CPUs then share the memory in which they count (down to four parts), and only then a map has room for fewer elements than asked for (kernels before 6.10
+  have tables of up to 4 MB): where the script says how many, a warning at the start says for how many there is room. ` + "`hist()`" + ` with 4,096 keys has all of them on any number of CPUs, in 9 to 42 MB (bpftrace's ` + "`hist()`" + ` has as many keys and ranges together);
   ` + "`hist(n, 5)`" + ` has 512, on many CPUs 256.
 - A map from which places delete has room for 262,144 keys, of which deleted ones keep theirs until all hits have ended that may have found them: 15 to 60 ms in the
   kernel, and in a process until its threads are seen outside of hits, 10 ms. Where new keys come faster, or jalon has no processor for long, updates
