@@ -116,6 +116,7 @@ func TestContainers(t *testing.T) {
 		{"um[1]", "the elements of std::unordered_map do not lie"},
 		{"d[0]", "operators of the program cannot be called at a site"},
 		{"bits[0]", "operators of the program cannot be called at a site"},
+		{"shape", "it may mean ::shape or another instance of the template of variables"},
 		{"a[4]", "index 4 is outside the std::array, which has 4 elements"},
 		{"v[1.5]", "the index must be an integer, this is double"},
 		{"v.push_back(1)", "of std::vector jalon reads size(), empty()"},

@@ -472,6 +472,8 @@ func (c *comparison) compare(p *point, ask, got, want string) {
 		c.counts["known: GDB's name of a pointer's type after arithmetic"]++
 	case c.s.real && (strings.Contains(want, "static ") || strings.Contains(want, "may-call-functions") || strings.Contains(want, "can't find linker symbol")):
 		c.counts["GDB shows more or less: static members, calls, warnings"]++
+	case c.s.real && membersOfContainers.MatchString(want) && !membersOfContainers.MatchString(got):
+		c.counts["GDB shows more or less: members of containers, not their elements"]++
 	case c.s.real && c.notation(got, want) != "":
 		c.counts[c.notation(got, want)]++
 	case c.s.real && onlyFortran(want):
@@ -504,6 +506,9 @@ func (c *comparison) compare(p *point, ask, got, want string) {
 		c.bad(p, "value", ask, ask, got, want)
 	}
 }
+
+// membersOfContainers are in what GDB shows of vectors, spans and slices without the printers of their languages.
+var membersOfContainers = regexp.MustCompile(`\b_M_(start|array|ptr|data) = |\bdata_ptr = |\barray = 0x|\binner = `)
 
 // framing are the instructions by which prologues and epilogues change the frame: push, pop, ret, sub n,%rsp.
 var framing = regexp.MustCompile(`^(\x41?[\x50-\x5f]|\xc3|\x48[\x81\x83]\xec)`)

@@ -21,13 +21,14 @@ struct Holder {
 	std::wstring wide;
 } holder{ { "one", "two words of a length that needs memory" }, L"h\u00e9" };
 std::vector<std::string> many(20, "many");
+template <class T> T shape = T(7); // see TestContainers: which instance is meant is not known
 long unmade[3] = { 1, 2, 0 }; // read as a std::vector: it ends behind its memory
 
 __attribute__((noinline)) long work(const std::vector<int> &v, const std::string &s, std::string_view sv, const std::array<short, 4> &a, const std::map<int, Item> &m,
 	const std::unordered_map<int, int> &um, const std::list<int> &l, const std::deque<long> &d, const std::vector<bool> &bits,
 	const std::unique_ptr<Item> &u, const std::shared_ptr<Item> &sp, std::vector<Item> *items, const std::vector<std::vector<int>> &deep)
 {
-	long sum = items->size() + holder.words.size() + many.size() + unmade[0];
+	long sum = items->size() + holder.words.size() + many.size() + unmade[0] + shape<int> + long(shape<double>);
 	asm volatile("" ::: "memory");
 	return sum + v.size() + s.size() + sv.size() + a[1] + m.size() + um.size() + l.size() + d.size() + bits.size() + u->x + sp->size() + deep.size(); // look here
 }

@@ -311,6 +311,8 @@ func (r *search) one(name string, list []meaning) (meaning, error) {
 			switch {
 			case best.d.u.isC() && m.d.u.isC() && best.d.u.whole() != m.d.u.whole():
 				n = definedIn(m.d)
+			case m.d.ab.tag == tagVariable && best.d.ab.tag == tagVariable && otherInstance(best.d, m.d):
+				n = "another instance of the template of variables"
 			case n == best.d.context().fullName():
 				n = "a constant of an inner block"
 			}
@@ -373,11 +375,32 @@ func sameEntity(a, b die) bool {
 	if a.ab.tag == tagSubprogram {
 		return a.linkage() == b.linkage()
 	}
+	if a.ab.tag == tagVariable && b.ab.tag == tagVariable && otherInstance(a, b) {
+		return false
+	}
 	static := func(d die) bool { return d.ab.tag == tagVariable && !d.deepFlag(atExternal) }
 	if a.u.isTypeUnit() || b.u.isTypeUnit() { // found because this unit refers to it
 		return true
 	}
 	return a.u.whole() == b.u.whole() || !static(a) && !static(b) && !slices.Contains(names(x), anonymousName)
+}
+
+// otherInstance: a and b are instances of a template of variables. Compilers give all of them the template's name.
+func otherInstance(a, b die) bool {
+	if x, y := a.linkage(), b.linkage(); x != "" && y != "" {
+		return x != y
+	}
+	return a.u == b.u && a.hasArguments() && b.hasArguments()
+}
+
+// hasArguments: the entry has template arguments.
+func (d die) hasArguments() bool {
+	for c := range d.children() {
+		if c.ab.tag == tagTemplateType || c.ab.tag == tagTemplateValue {
+			return true
+		}
+	}
+	return false
 }
 
 // fullName is the entry's name with all its scopes, a global one as ::x.
