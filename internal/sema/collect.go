@@ -224,6 +224,9 @@ func header(_ *collector, it lang.Collect) []*plan {
 // groupLimit bounds what $args and $locals together add to a record.
 const groupLimit = MaxRecordSize / 2
 
+// groupElements bounds the bytes of the elements of one container in them: a record has the room, also if there are few.
+const groupElements = 256
+
 // group expands $args and $locals: a field for each variable. For a variable without a value here the
 // schema has the reason; this is no error.
 func (co *collector) group(it lang.Collect, vars []*debuginfo.Variable) []*plan {
@@ -257,6 +260,11 @@ func (co *collector) groupField(v *debuginfo.Variable, it lang.Collect) *plan {
 		if size := p.Type.Strip().Size; p.mode == asBytes && size > int64(co.in.AggregateLimit) {
 			p.unsupported(fmt.Sprintf("%d bytes: %s collects at most %d of one variable; collect %s by name",
 				size, it.Text, co.in.AggregateLimit, v.Name))
+		}
+		for _, t := range p.texts {
+			if t.elements {
+				t.limit = min(t.limit, t.bytes(int64(co.in.RepeatLimit), groupElements))
+			}
 		}
 		if p.mode == asGrid {
 			p.limit = p.grid.within(p.limit, int64(co.in.AggregateLimit))

@@ -122,3 +122,21 @@ func definedIn(d die) string {
 	word := map[uint16]string{tagStructType: "struct ", tagUnionType: "union ", tagEnumerationType: "enum "}[d.ab.tag]
 	return word + d.name() + " of " + path.Base(file)
 }
+
+// otherInstance: a and b are instances of a template of variables. Compilers give all of them the template's name.
+func otherInstance(a, b die) bool {
+	if x, y := a.linkage(), b.linkage(); x != "" && y != "" {
+		return x != y
+	}
+	return a.u == b.u && a.hasArguments() && b.hasArguments()
+}
+
+// hasArguments: the entry has template arguments.
+func (d die) hasArguments() bool {
+	for c := range d.children() {
+		if c.ab.tag == tagTemplateType || c.ab.tag == tagTemplateValue {
+			return true
+		}
+	}
+	return false
+}

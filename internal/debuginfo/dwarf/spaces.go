@@ -385,24 +385,6 @@ func sameEntity(a, b die) bool {
 	return a.u.whole() == b.u.whole() || !static(a) && !static(b) && !slices.Contains(names(x), anonymousName)
 }
 
-// otherInstance: a and b are instances of a template of variables. Compilers give all of them the template's name.
-func otherInstance(a, b die) bool {
-	if x, y := a.linkage(), b.linkage(); x != "" && y != "" {
-		return x != y
-	}
-	return a.u == b.u && a.hasArguments() && b.hasArguments()
-}
-
-// hasArguments: the entry has template arguments.
-func (d die) hasArguments() bool {
-	for c := range d.children() {
-		if c.ab.tag == tagTemplateType || c.ab.tag == tagTemplateValue {
-			return true
-		}
-	}
-	return false
-}
-
 // fullName is the entry's name with all its scopes, a global one as ::x.
 func (d declContext) fullName() string {
 	n := d.qualified()
