@@ -7,7 +7,10 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
+	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf"
 	"github.com/jalon-trace/jalon/internal/event"
+	"github.com/jalon-trace/jalon/internal/image"
+	"github.com/jalon-trace/jalon/internal/report"
 )
 
 // RecordedTrace is a trace on disk that [Record] or "jalon record" has made. It is used from one goroutine.
@@ -15,6 +18,9 @@ type RecordedTrace struct {
 	t       *ctf.Trace
 	schemas map[*event.Schema]*Schema
 	names   *Trace
+	looked  bool                              // for symbols
+	symbols func(pid int, addr uint64) string // nil: there are none
+	pid     int                               // of the event that was read last
 }
 
 // OpenRecording opens a trace. One whose recording was killed, or still goes on, is read as far as it is whole: see Damage.
@@ -28,8 +34,17 @@ func OpenRecording(dir string) (*RecordedTrace, error) {
 	return r, nil
 }
 
-// symbol is the name of an address in the recorded program, "" if it is not known.
-func (r *RecordedTrace) symbol(uint64) string { return "" }
+// symbol is the name of an address in the recorded program, "" if it is not known: the recording is of several programs, or the file of its
+// program is not there.
+func (r *RecordedTrace) symbol(addr uint64) string {
+	if !r.looked {
+		r.looked, r.symbols = true, report.Names(r.t, image.NewFiles(dwarf.Options{Warn: func(string) {}}))
+	}
+	if r.symbols == nil {
+		return ""
+	}
+	return r.symbols(r.pid, addr)
+}
 
 // Close closes the files of the trace.
 func (r *RecordedTrace) Close() { r.t.Close() }
@@ -99,6 +114,7 @@ func (r *RecordedTrace) Events(from, to time.Time) iter.Seq2[*Event, error] {
 				yield(nil, err)
 				return
 			}
+			r.pid = e.Pid
 			ev := &Event{
 				Time: time.Unix(0, e.TimeNS+offset), Monotonic: time.Duration(e.TimeNS), CPU: e.CPU, PID: e.Pid, TID: e.Tid, Comm: e.Comm,
 				Schema: r.schema(e.Schema), ev: *e, t: r.names,

@@ -127,7 +127,7 @@ var packages = []struct{ path, imports string }{
 	{"aggregate", "ctype maps script/printf script/show sema"},
 
 	// What recorded traces have: C expressions over their fields.
-	{"report", "ctf ctype debuginfo event format ir ir/eval lang ring script/printf script/show sema"},
+	{"report", "ctf ctype debuginfo event format image ir ir/eval lang ring script/printf script/show sema"},
 	{"export", "ctf event format report"},
 	{"merge", "ctf report"},
 
@@ -142,7 +142,7 @@ var packages = []struct{ path, imports string }{
 	{"gdb/stub", "gdb/agentexpr gdb/experiment gdb/rsp"},
 	{"gdb/process", "debuginfo debuginfo/dwarf debuginfo/usdt drain engine engine/inproc event gdb/agentexpr gdb/experiment gdb/rsp gdb/stub image ir probe procdir process ring sema"},
 	{"gdb/kernel", "drain engine engine/kernel event format gdb/agentexpr gdb/experiment gdb/rsp gdb/stub ir printk ring sema"},
-	{".", "aggregate sema bounded ctf ctype drain event format lang record session tracepoint"},
+	{".", "aggregate sema bounded ctf ctype debuginfo/dwarf drain event format image lang record report session tracepoint"},
 	{"cmd/jalon", ". backend/amd64 backend/ebpf bounded completion ctf ctype debuginfo debuginfo/btf debuginfo/debuginfod debuginfo/dwarf debuginfo/elf debuginfo/kallsyms debuginfo/tracefs debuginfo/usdt engine engine/inproc engine/kernel engine/uprobes event export format gdb/agentexpr gdb/experiment gdb/kernel gdb/process gdb/rsp gdb/stub image ir lang lang/script lttng manual merge probe process procdir report ring script/check script/interp script/runner script/source session script/types sema tracepoint"},
 }
 

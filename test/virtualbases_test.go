@@ -9,7 +9,9 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+	"time"
 
+	api "github.com/jalon-trace/jalon"
 	"github.com/jalon-trace/jalon/test/testkit"
 )
 
@@ -262,6 +264,20 @@ func TestRecordedTables(t *testing.T) {
 	}
 	if got := values("report", run); got != want {
 		t.Errorf("jalon report:\n%s\nwant\n%s", got, want)
+	}
+	rec, err := api.OpenRecording(run)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rec.Close()
+	for ev, err := range rec.Events(time.Time{}, time.Time{}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ev.Value(2).String(); !strings.Contains(got, "<copied+8>") {
+			t.Errorf("the Go package has %s", got)
+		}
+		break
 	}
 	debug := t.TempDir()
 	if err := os.Rename(prog, filepath.Join(debug, "tables")); err != nil {

@@ -99,40 +99,7 @@ func (q *querying) name(t *ctf.Trace) {
 	if len(q.Debug) > 0 || opt.Fetch != nil {
 		t.State.Again = files.Again
 	}
-	t.State.Symbols = func() func(int, uint64) string { return recordedNames(t, files) }
-}
-
-// recordedNames names addresses of the program whose mappings a recording has; nil: it has those of several programs or of none, or the
-// program's file is not there.
-func recordedNames(t *ctf.Trace, files *image.Files) func(pid int, addr uint64) string {
-	list := t.State.Mappings
-	if len(list) == 0 || len(t.Info.Joined) > 0 {
-		return nil
-	}
-	own, program := list[0].Pid, list[0].Path
-	var saved []image.Saved
-	for i := range list {
-		m := &list[i]
-		if m.Pid != own {
-			return nil
-		}
-		saved = append(saved, image.Saved{Path: m.Path, BuildID: m.BuildID, Start: m.Start, End: m.End, Offset: m.Offset})
-	}
-	for i := range t.State.Processes {
-		if p := &t.State.Processes[i]; p.Pid == own && p.Program != "" {
-			program = p.Program
-		}
-	}
-	symbol := files.Recorded(program, saved)
-	if symbol == nil {
-		return nil
-	}
-	return func(pid int, addr uint64) string {
-		if pid != own {
-			return ""
-		}
-		return symbol(addr)
-	}
+	t.State.Symbols = func() func(int, uint64) string { return report.Names(t, files) }
 }
 
 // notes prints what the user should know of the result.

@@ -11,5 +11,5 @@
 //
 // What a trace does not have is unavailable, never zero: an expression that needs it gives no value, and these events are counted.
 //
-// Import rule: report imports ctf, ctype, debuginfo, event, format, ir, ir/eval, lang, script/printf, script/show and sema only.
+// Import rule: report imports ctf, ctype, debuginfo, event, format, image, ir, ir/eval, lang, script/printf, script/show and sema only.
 package report
