@@ -28,6 +28,7 @@ type File struct {
 	*unpacker
 	*symbolTable
 	*binding
+	*goTables
 	// Writers identifies the users that may have written the file: it is equal for files that the same users
 	// may write.
 	Writers string
@@ -137,10 +138,12 @@ func New(path string, data []byte) (*File, error) {
 	}
 	im := &image{Path: path, data: data, elf: e, PIE: e.Type == stdelf.ET_DYN, sections: map[string]*stdelf.Section{}}
 	up := &unpacker{image: im, unpack: map[string]*unpacked{}}
+	words, golang := &pointers{image: im, unpacker: up}, &goTables{image: im}
 	f := &File{
 		image: im, unpacker: up,
-		symbolTable: &symbolTable{image: im, unpacker: up}, binding: &binding{pointers: &pointers{image: im, unpacker: up}},
+		symbolTable: &symbolTable{image: im, unpacker: up, golang: golang}, binding: &binding{pointers: words}, goTables: golang,
 	}
+	golang.words, golang.listed = words, f.symbolTable
 	for _, s := range e.Sections {
 		if _, dup := f.sections[s.Name]; !dup {
 			f.sections[s.Name] = s

@@ -12,6 +12,7 @@ import (
 type symbolTable struct {
 	*image
 	*unpacker
+	golang  *goTables
 	symOnce sync.Once
 	syms    symtab
 	mu      sync.Mutex // of the indexes by address, and of named
@@ -58,6 +59,9 @@ func (sy *symbolTable) symbols() *symtab {
 	sy.symOnce.Do(func() {
 		t := &sy.syms
 		t.str = sy.loadSyms(stdelf.SHT_SYMTAB, false)
+		if !sy.HasSymtab() {
+			t.raw, t.str = sy.golang.symbolsOfStripped()
+		}
 		t.dyn = sy.loadSyms(stdelf.SHT_DYNSYM, true)
 	})
 	return &sy.syms

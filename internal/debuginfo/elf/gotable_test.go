@@ -1,4 +1,4 @@
-package dwarf
+package elf
 
 import (
 	"bytes"
@@ -9,7 +9,7 @@ import (
 // TestGoTableIn: a table is found by its head, at a place that it may have and with a number of functions that it can have.
 func TestGoTableIn(t *testing.T) {
 	table := func(functions uint64) []byte {
-		b := append([]byte{0xf1}, goHead...)
+		b := append(append([]byte{0xf1}, goHead...), 1, 8)
 		b = binary.LittleEndian.AppendUint64(b, functions)
 		return append(b, make([]byte, 64)...)
 	}
