@@ -3,7 +3,9 @@ package kernel
 import (
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -60,14 +62,18 @@ func TestCriticalPath(t *testing.T) {
 		t.Errorf("the path ends at %d, not at %d", at, got.To)
 	}
 	text := jalon(t, "report", dir, "--critical-path", fmt.Sprint(first)).Out.String()
-	if strings.Contains(text, "the switch is not in the trace") { // jalon's own threads are in it
-		t.Errorf("switches are missing:\n%s%s", text, rec.Errs.String())
+	for _, m := range regexp.MustCompile(`after \S+:(\d+) \(the switch is not in the trace\)`).FindAllStringSubmatch(text, -1) {
+		// jalon's own threads are in it. The kernels of some machines run no program for switches away from threads of the
+		// process that started the machine; bpftrace sees none either.
+		if _, err := os.Stat("/proc/1/task/" + m[1]); err != nil {
+			t.Errorf("switches are missing: %s\n%s%s", m[0], text, rec.Errs.String())
+		}
 	}
 	const computes, sleeps, naps = 100 * time.Millisecond, 80 * time.Millisecond, 100 * time.Millisecond
 	if computed < computes*95/100 { // between two clocks, and without interrupts
 		t.Errorf("the holder of the mutex computes for %v of the path\n%s%s", computed, text, rec.Errs.String())
 	}
-	if slept < sleeps {
+	if slept < sleeps*95/100 { // the timer is set before the thread is switched away
 		t.Errorf("the child sleeps for %v of the path\n%s", slept, text)
 	}
 	wait := func(parts ...string) (sum time.Duration) {
@@ -82,13 +88,13 @@ func TestCriticalPath(t *testing.T) {
 		}
 		return sum
 	}
-	if d := wait("hrtimer"); d < naps {
+	if d := wait("hrtimer"); d < naps*95/100 {
 		t.Errorf("the program sleeps for %v\n%s", d, text)
 	}
 	if d := wait("woken by", fmt.Sprintf(":%d", holder)); d < computes*95/100 {
 		t.Errorf("the program waits for the mutex for %v\n%s", d, text)
 	}
-	if d := wait("in read", fmt.Sprintf(":%d", child)); d < sleeps {
+	if d := wait("in read", fmt.Sprintf(":%d", child)); d < sleeps*95/100 {
 		t.Errorf("the program waits in read for %v\n%s", d, text)
 	}
 	if !strings.Contains(text, "holder:"+fmt.Sprint(holder)) || strings.Contains(text, "has no interrupts") {
