@@ -184,7 +184,7 @@ func (s *subject) instructions() (list []uint64) {
 // TestOracleValues compares arguments, locals and expressions at every line of
 // every build, hit by hit.
 func TestOracleValues(t *testing.T) {
-	nth := 18
+	nth := 24
 	if full {
 		nth = 1
 	}

@@ -113,7 +113,11 @@ func TestKernelStacks(t *testing.T) {
 // TestUserStacks: $ubt at places in the kernel is GDB's stack, in code without frame pointers, through libraries and a signal's frame.
 func TestUserStacks(t *testing.T) {
 	places := []string{"syscall:write", "rawtracepoint:sys_enter", "tracepoint:syscalls:sys_enter_write"}
-	for _, build := range []string{"gcc -O2", "clang -O2", "gcc -O0"} {
+	builds := []string{"gcc -O2", "clang -O2", "gcc -O0"}
+	if !full {
+		builds = builds[:2]
+	}
+	for _, build := range builds {
 		t.Run(build, func(t *testing.T) {
 			cc, flags, _ := strings.Cut(build, " ")
 			bin := compile(t, cc, "userstack.c", "-g", "-fomit-frame-pointer", flags)
