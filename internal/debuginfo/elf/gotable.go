@@ -99,6 +99,7 @@ const (
 	goAlign     = 8
 
 	maxGoTable = 1 << 30
+	maxGoFuncs = 4 << 20 // a program of the size of Kubernetes has 200,000
 )
 
 // goTableIn returns where a table begins, -1: nowhere.
@@ -140,7 +141,7 @@ func openGoFuncs(table []byte, text uint64) (g goFuncs, ok bool) {
 	word := func(i int) uint64 { return le.Uint64(table[8+8*i:]) }
 	part := func(i int) []byte { return table[min(word(i), uint64(len(table))):] }
 	g = goFuncs{names: part(3), funcs: part(7), text: text}
-	if n := word(0); n > 0 && n < uint64(len(g.funcs))/8 {
+	if n := word(0); n > 0 && n < uint64(len(g.funcs))/8 && n < maxGoFuncs {
 		g.n = int(n)
 	}
 	return g, g.n > 0
