@@ -50,7 +50,7 @@ func TestGrammar(t *testing.T) {
 			t.Errorf("%s alone:\n%s\nin the whole:\n%s", name, one[name], want)
 		}
 		if hidden := describe(name, "x")[name]; name == "trace" && strings.Contains(hidden, sema.Help()) {
-			t.Error("the help is made although nobody asks for it")
+			t.Error("the help is made without a request for it")
 		}
 		if wanted := map[bool]int{true: len(whole), false: 1}[slices.Contains(ofAll, name)]; len(one) != wanted {
 			t.Errorf("%s: %d commands were read, want %d", name, len(one), wanted)

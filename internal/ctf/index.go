@@ -45,7 +45,7 @@ func (s *streamFile) index(uuid [16]byte) (bad []string) {
 	return bad
 }
 
-// head reads the head of the packet at a position, which is whole in the file, or returns why there is none.
+// head reads the head of the packet at a position. why is the reason if no whole packet begins there.
 func (s *streamFile) head(at, size int64, uuid [16]byte) (p packet, why string) {
 	var head [packetHead]byte
 	if n, err := s.file.ReadAt(head[:], at); n < packetHead {
@@ -83,7 +83,7 @@ func follow(list []packet, p packet) (all []packet, why string) {
 	return append(list, p), why
 }
 
-// nextPacket is the position of the next packet of a trace that begins at a position or later; -1: there is none.
+// nextPacket returns the position of the first packet of a trace at from or behind it, -1 if there is none.
 func nextPacket(f io.ReaderAt, from int64, uuid [16]byte, checked bool) int64 {
 	if x, ok := f.(*framesSource); ok {
 		i, _ := slices.BinarySearch(x.at, from)

@@ -16,23 +16,10 @@ func TestAlone(t *testing.T) {
 	r := rand.New(rand.NewSource(testkit.Seed(t, 1)))
 	state := irgen.RandomState(r, irgen.Options{Maps: true})
 	e := startExecutor(t, state.Base, state.Mem[:])
-	const table = 2
+	const table = irgen.LongKeyMap
 	tab := execMaps(0)[table]
 	hash := maps.Hash(100, 1, 100, 100, 100) &^ maps.StateMask
-	p := parse(t, `map 0 words 1 slots 8 "one"
-map 1 words 5 slots 8 limit 64 shared "five"
-map 2 words 1 slots 8 more 3 deletes shared "long"
-b0:
-  v0 = const 1
-  v1 = const 100
-  keyword 2, v1
-  keyword 3, v1
-  keyword 4, v1
-  v2 = mapslot 2, v1, v0
-  mapset 2, v2, 0, v0
-  mapshow 2, v2
-  exit
-`)
+	p := parse(t, irgen.OnLongKey("v2 = mapslot 2, v1, v0\n  mapset 2, v2, 0, v0\n  mapshow 2, v2"))
 	for other := range maps.Window + 1 { // Window: none
 		e.reset()
 		e.setMaps(state.Maps, false)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ir/eval"
+	"github.com/jalon-trace/jalon/internal/ir/irgen"
 	"github.com/jalon-trace/jalon/internal/maps"
 )
 
@@ -76,7 +77,7 @@ func TestRetiredSlot(t *testing.T) {
 	m := newMachine(t)
 	cfg := m.config()
 	cfg.Maps = testTables()
-	const table = 2
+	const table = irgen.LongKeyMap
 	tab := cfg.Maps[table].Shape
 	key := []uint64{100, 1, 100, 100, 100}
 	for _, c := range []struct {
@@ -87,16 +88,7 @@ func TestRetiredSlot(t *testing.T) {
 		{"v2 = mapslot 2, v1, v0\n  maphide 2, v2", maps.Hidden},
 		{"v2 = mapfind 2, v1, v0\n  mapset 2, v2, 0, v0\n  mapshow 2, v2\n  maphide 2, v2", maps.Retired},
 	} {
-		prog := m.program(`map 0 words 1 slots 8 "one"
-map 1 words 5 slots 8 limit 64 shared "five"
-map 2 words 1 slots 8 more 3 deletes shared "long"
-b0:
-  v0 = const 1
-  v1 = const 100
-  keyword 2, v1
-  keyword 3, v1
-  keyword 4, v1
-  `+c.code+"\n  exit", cfg)
+		prog := m.program(irgen.OnLongKey(c.code), cfg)
 		clear(m.mapsMem[table])
 		tab.Fill(m.mapsMem[table], false, func(add func(key []uint64, shown bool, value []uint64)) {
 			add([]uint64{7, 7, 7, 7, 7}, true, []uint64{7})
@@ -129,22 +121,10 @@ func TestAlone(t *testing.T) {
 	m := newMachine(t)
 	cfg := m.config()
 	cfg.Maps = testTables()
-	const table = 2
+	const table = irgen.LongKeyMap
 	tab := cfg.Maps[table].Shape
 	hash := maps.Hash(100, 1, 100, 100, 100) &^ maps.StateMask
-	prog := m.program(`map 0 words 1 slots 8 "one"
-map 1 words 5 slots 8 limit 64 shared "five"
-map 2 words 1 slots 8 more 3 deletes shared "long"
-b0:
-  v0 = const 1
-  v1 = const 100
-  keyword 2, v1
-  keyword 3, v1
-  keyword 4, v1
-  v2 = mapslot 2, v1, v0
-  mapset 2, v2, 0, v0
-  mapshow 2, v2
-  exit`, cfg)
+	prog := m.program(irgen.OnLongKey("v2 = mapslot 2, v1, v0\n  mapset 2, v2, 0, v0\n  mapshow 2, v2"), cfg)
 	for other := range maps.Window + 1 { // Window: none
 		mem := m.mapsMem[table]
 		clear(mem)

@@ -218,8 +218,8 @@ func (fi *finder) bySymbol(d die) *debuginfo.Variable {
 	return v
 }
 
-// alias is the Variable of an entry without a location that other files see: another name of a variable (gcc's attribute alias), which
-// has a symbol. nil: there is none of its size. A local symbol may be another file's.
+// alias returns the Variable of an external entry without a location: gcc describes another name of a variable (the attribute alias)
+// so. Its place is that of the symbol. nil: no symbol has its size, or one is local, which may be of another file.
 func (fi *finder) alias(d die) *debuginfo.Variable {
 	if !d.deepFlag(atExternal) {
 		return nil

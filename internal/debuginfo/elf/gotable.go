@@ -78,8 +78,8 @@ func (gt *goTables) place() (at, size uint64) {
 	return 0, 0
 }
 
-// starts are the addresses that the offsets of the table at an address may be counted from: that in its head, which the
-// dynamic linker may write there, or, where C is linked with no code before Go's, the section's.
+// starts returns the addresses from which the offsets of the table at an address may be counted: the one in its head, which the
+// dynamic linker may write there, and the beginning of the section with code, if no C code is before Go's.
 func (gt *goTables) starts(at uint64) (list []uint64) {
 	if b, err := gt.words.ReadLoaded(at+goTextStart, 8, 0); err == nil && len(b) == 8 {
 		list = append(list, binary.LittleEndian.Uint64(b))

@@ -173,15 +173,15 @@ func TestMostKeys(t *testing.T) {
 			}
 		}
 	}
-	lost, told := uint64(0), false // of a map that would be too large
+	lost, reported := uint64(0), false // of a map that would be too large
 	add := lostOf(&lost)
 	src := strings.ReplaceAll(`config = { max_map_keys = 1000000 } uprobe:PROG:step { @k[arg0] = hist(arg0, 5); @n = count(); } end { printf("%d keys\n", len(@k)); clear(@k); }`, "PROG", path)
 	got, _ := runScript(t, src, Options{Argv: []string{path, "9000"}, Warn: func(text string) {
 		add(text)
-		told = told || strings.HasPrefix(text, "the map @k has room for ")
+		reported = reported || strings.HasPrefix(text, "the map @k has room for ")
 	}})
 	var keys int
-	if _, _ = fmt.Sscanf(got, "%d keys", &keys); !told || keys < 64 || keys > 9000 || int(lost) > 27000-keys {
-		t.Errorf("%s%d keys, %d updates lost, reported: %t", got, keys, lost, told)
+	if _, _ = fmt.Sscanf(got, "%d keys", &keys); !reported || keys < 64 || keys > 9000 || int(lost) > 27000-keys {
+		t.Errorf("%s%d keys, %d updates lost, reported: %t", got, keys, lost, reported)
 	}
 }
