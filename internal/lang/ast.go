@@ -26,6 +26,8 @@ func (n node) height() int  { return n.depth }
 func (n node) isOpen() bool { return n.open }
 func (node) expr()          {}
 
+func (n *node) moveTo(s Span) { n.span = s }
+
 // The expression nodes.
 type (
 	// Ident is a bare name: a variable, an enumerator, or true, false or NULL; sema decides.

@@ -7,6 +7,9 @@ func Translated(c string, from Text) (Expr, error) {
 	toks := l.tokens()
 	for i := range toks {
 		toks[i].span = from.Span
+		if lit, ok := toks[i].lit.(interface{ moveTo(Span) }); ok { // a literal is a node already
+			lit.moveTo(from.Span)
+		}
 		if d := toks[i].err; d != nil {
 			toks[i].err = from.At(from.Span, d.Msg, d.Hint)
 		}
