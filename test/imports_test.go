@@ -61,8 +61,9 @@ var packages = []struct{ path, imports string }{
 	{"script/check", "ctype lang lang/script script/printf script/types script/words"},
 	{"script/plan", "ctype lang lang/script script/check script/types script/words"},
 	{"script/syscalls", ""},
+	{"callargs", ""},
 	{"script/interp", "ctype lang lang/script script/check script/plan script/printf script/show script/syscalls script/types script/words"},
-	{"script/source", "ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/tracefs lang/script script/syscalls"},
+	{"script/source", "callargs ctype debuginfo debuginfo/btf debuginfo/dwarf debuginfo/tracefs lang/script script/syscalls"},
 
 	// An address space.
 	{"procdir", ""},
@@ -120,7 +121,6 @@ var packages = []struct{ path, imports string }{
 	{"record", "ctf ctype debuginfo drain event lttng statedump"},
 
 	// Values as text, independent of engines.
-	{"callargs", ""},
 	{"format", "bounded callargs ctype debuginfo event printk"},
 
 	// Maps as text.

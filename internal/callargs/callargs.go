@@ -100,6 +100,39 @@ func appendHex(b []byte, n uint64) []byte {
 	return strconv.AppendUint(append(b, "0x"...), n, 16)
 }
 
+// Constant returns the value of a constant that arguments are printed with.
+func Constant(name string) (value int64, ok bool) {
+	for _, args := range arguments {
+		for _, k := range args {
+			if k == nil {
+				continue
+			}
+			if v, ok := k.named(name); ok {
+				return v, true
+			}
+		}
+	}
+	return 0, false
+}
+
+// named returns the value of one of the constants.
+func (k *kind) named(name string) (value int64, ok bool) {
+	if name == k.none {
+		return 0, name != ""
+	}
+	for v, n := range k.values {
+		if n == name {
+			return int64(v), true
+		}
+	}
+	for _, f := range k.flags {
+		if f.name == name {
+			return int64(f.bits), true
+		}
+	}
+	return 0, false
+}
+
 // kind is a set of constants.
 type kind struct {
 	// mask are the bits of a value that is one of values; the other bits are flags. With whole there are no flags.

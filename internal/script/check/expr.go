@@ -1,6 +1,8 @@
 package check
 
 import (
+	"strings"
+
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/types"
@@ -110,6 +112,9 @@ func (c *expressions) ident(x *script.Ident) *types.Type {
 		}
 	}
 	hint := ""
+	if x.Name == strings.ToUpper(x.Name) {
+		hint = "headers are not read: #define " + x.Name + " with its value"
+	}
 	names := words.Names()
 	for name := range c.macros {
 		names = append(names, name)

@@ -4,6 +4,7 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/jalon-trace/jalon/internal/callargs"
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/script/syscalls"
 	"golang.org/x/sys/unix"
@@ -20,6 +21,10 @@ var constants = func() map[string]int64 {
 		"S_IFDIR": 0o040000, "S_IFCHR": 0o020000, "S_IFIFO": 0o010000,
 		"PROT_READ": 1, "PROT_WRITE": 2, "PROT_EXEC": 4, "MAP_SHARED": 1, "MAP_PRIVATE": 2, "MAP_FIXED": 16, "MAP_ANONYMOUS": 32,
 		"CLONE_VM": 0x100, "CLONE_THREAD": 0x10000, "AT_FDCWD": -100, "NULL": 0, "PATH_MAX": 4096, "TASK_COMM_LEN": 16,
+		"ETH_P_IP": 0x0800, "ETH_P_ARP": 0x0806, "ETH_P_IPV6": 0x86dd, "INT_MAX": 1<<31 - 1,
+		// Bits of prev_state and task_struct.__state, the same in all kernels from 4.14 on.
+		"TASK_RUNNING": 0, "TASK_INTERRUPTIBLE": 1, "TASK_UNINTERRUPTIBLE": 2, "__TASK_STOPPED": 4, "__TASK_TRACED": 8,
+		"EXIT_DEAD": 0x10, "EXIT_ZOMBIE": 0x20, "TASK_PARKED": 0x40, "TASK_DEAD": 0x80,
 	}
 	for i := 1; i < 200; i++ {
 		if name := unix.ErrnoName(syscall.Errno(i)); name != "" {
@@ -31,6 +36,14 @@ var constants = func() map[string]int64 {
 	}
 	return m
 }()
+
+// argument returns a constant of the system calls' arguments, which BTF has as an enumerator in some cases.
+func argument(name string) (*ctype.Type, int64) {
+	if v, ok := callargs.Constant(name); ok {
+		return ctype.IntT, v
+	}
+	return nil, 0
+}
 
 // constant returns a constant of C's headers as an int.
 func constant(name string) (*ctype.Type, int64) {

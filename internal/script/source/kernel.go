@@ -1,7 +1,7 @@
 // Package source finds the types that scripts name: those of the kernel by its BTF, arguments of tracepoints by
 // their format files, types and variables of programs by their debug information.
 //
-// Import rule: source imports lang/script, script/syscalls, ctype and the packages of debuginfo.
+// Import rule: source imports lang/script, script/syscalls, callargs, ctype and the packages of debuginfo.
 package source
 
 import (
@@ -68,7 +68,7 @@ func (k *Kernel) Enumerator(_ *script.Place, name string) (*ctype.Type, int64) {
 			return t, v
 		}
 	}
-	return nil, 0
+	return argument(name)
 }
 
 // Variable returns nil: the kernel's variables are read through addresses.
