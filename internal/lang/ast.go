@@ -64,7 +64,7 @@ type (
 		Float bool
 		Long  bool
 	}
-	// CharLit is a character constant (type int, the value of a signed char).
+	// CharLit is a character constant of type int. Value is that of a signed char.
 	CharLit struct {
 		node
 		Value int64

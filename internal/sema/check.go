@@ -71,7 +71,7 @@ func (c *checker) expr(x lang.Expr) expr {
 		c.noFloat(x.Span())
 		return floatLit(x)
 	case *lang.CharLit:
-		return &intConst{typed: typed{ctype.IntT, x.Span()}, v: x.Value}
+		return c.charLit(x)
 	case *lang.StringLit:
 		return &strLit{typed{ctype.ArrayOf(ctype.CharT, int64(len(x.Value))+1), x.Span()}, x.Value}
 	case *lang.Unary:

@@ -52,3 +52,21 @@ func floatLit(x *lang.FloatLit) expr {
 	}
 	return &floatConst{typed{ctype.DoubleT, x.Span()}, x.Value}
 }
+
+// charLit is a character constant: an int with the value of the program's char.
+func (lk *lookup) charLit(x *lang.CharLit) expr {
+	v := x.Value
+	if v < 0 && !isSigned(lk.plainChar()) {
+		v &= 0xff
+	}
+	return &intConst{typed: typed{ctype.IntT, x.Span()}, v: v}
+}
+
+// plainChar is the program's char, which -funsigned-char and the conventions of some processors make unsigned. The
+// char of a language with wider characters is not C's.
+func (lk *lookup) plainChar() *ctype.Type {
+	if t, err := lk.in.Scope.Type(ctype.Typedef, "char"); err == nil && isChar(t) && !isSigned(t) {
+		return unsignedCharT
+	}
+	return ctype.CharT
+}

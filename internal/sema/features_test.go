@@ -271,6 +271,29 @@ func TestValues(t *testing.T) {
 	}
 }
 
+// TestPlainChar: a char has the sign that it has in the program; a wider type of that name is another language's.
+func TestPlainChar(t *testing.T) {
+	for _, tt := range []struct {
+		char *ctype.Type
+		want int64
+	}{
+		{nil, -56},
+		{ctype.CharT, -56},
+		{unsignedCharT, 200},
+		{&ctype.Type{Kind: ctype.Char, Name: "char", Size: 4}, -56},
+	} {
+		s, m := sample()
+		if tt.char != nil {
+			s.types[ctype.Typedef] = map[string]*ctype.Type{"char": tt.char}
+		}
+		for _, x := range []string{"(char)200", `'\xc8'`, "(char)(i + 205)"} {
+			if got := run(t, compile(t, s, sampleInput(), "", x), m).int(0); got != tt.want {
+				t.Errorf("%s with %+v = %d, want %d", x, tt.char, got, tt.want)
+			}
+		}
+	}
+}
+
 func TestFloatValues(t *testing.T) {
 	s, m := sample()
 	for expr, want := range map[string]float64{

@@ -292,6 +292,9 @@ func (lk *lookup) functionType(result *ctype.Type, d lang.Derivation) *ctype.Typ
 
 func (lk *lookup) specifiedType(tn *lang.TypeName) *ctype.Type {
 	if tn.Tag == "" {
+		if tn.Name == "char" {
+			return lk.plainChar()
+		}
 		if t := builtinType(tn.Name); t != nil {
 			return t
 		}

@@ -12,9 +12,11 @@ var (
 	longDoubleT = &ctype.Type{Kind: ctype.Float, Name: "long double", Size: 16}
 	int128T     = &ctype.Type{Kind: ctype.Int, Name: "__int128", Size: 16, Signed: true}
 	uint128T    = &ctype.Type{Kind: ctype.Int, Name: "unsigned __int128", Size: 16}
-	voidPtrT    = ctype.PointerTo(ctype.VoidT)
-	codePtrT    = ctype.PointerTo(&ctype.Type{Kind: ctype.Func, Elem: ctype.VoidT})
-	textT       = ctype.ArrayOf(ctype.CharT, -1) // a string taken at the hit
+	// unsignedCharT is char where it has no sign; the type unsigned char is another one.
+	unsignedCharT = &ctype.Type{Kind: ctype.Char, Name: "char", Size: 1}
+	voidPtrT      = ctype.PointerTo(ctype.VoidT)
+	codePtrT      = ctype.PointerTo(&ctype.Type{Kind: ctype.Func, Elem: ctype.VoidT})
+	textT         = ctype.ArrayOf(ctype.CharT, -1) // a string taken at the hit
 )
 
 // baseTypes are the base types of the x86-64 System V ABI, by their normalised names.
