@@ -1,6 +1,7 @@
 package dwarf
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -108,6 +109,49 @@ func TestCachedIndex(t *testing.T) {
 			for _, f := range files {
 				if st, err := os.Stat(f); err != nil || st.Mode().Perm() != 0o600 {
 					t.Errorf("%s: %v %v", f, st.Mode(), err)
+				}
+			}
+		}
+	}
+}
+
+// TestKeptSections: compressed sections are kept and mapped; one whose file is damaged is decompressed again.
+func TestKeptSections(t *testing.T) {
+	prog, dir := build(t, cacheBuilds[1], "prog.c", "other.c"), t.TempDir()
+	want, good := "", map[string][]byte{}
+	for _, state := range []string{"decompressed", "mapped", "damaged"} {
+		m := withCache(t, prog, dir)
+		got := answers(t, m)
+		if want == "" {
+			want = got
+		}
+		if got != want {
+			t.Errorf("%s: other answers:\n%s\nfirst:\n%s", state, got, want)
+		}
+		if state == "mapped" && m.d.kept.maps[secInfo] == nil {
+			t.Error("not mapped")
+		}
+		m.Close()
+		files, _ := filepath.Glob(filepath.Join(dir, "*"+index.SectionExt))
+		if len(files) < 3 {
+			t.Fatalf("%s: kept sections: %v", state, files)
+		}
+		for _, f := range files {
+			b, err := os.ReadFile(f)
+			if err != nil {
+				t.Fatal(err)
+			}
+			switch state {
+			case "decompressed":
+				good[f] = slices.Clone(b)
+			case "damaged":
+				if !bytes.Equal(b, good[f]) {
+					t.Errorf("%s is still damaged", f)
+				}
+			default:
+				b[len(b)-1] ^= 1
+				if err := os.WriteFile(f, b, 0o600); err != nil {
+					t.Fatal(err)
 				}
 			}
 		}

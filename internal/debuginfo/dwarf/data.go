@@ -39,6 +39,7 @@ type data struct {
 	in   *info
 	name string // file, for messages
 	load func(s section) ([]byte, error)
+	kept *keptFile // of the sections; nil for a .dwo
 	dwo  bool
 
 	mu      sync.Mutex // guards what follows: units are scanned in parallel
@@ -72,7 +73,7 @@ func newData(in *info, name string, load func(section) ([]byte, error)) *data {
 // fresh is the same data with nothing read of it yet.
 func (d *data) fresh() *data {
 	f := newData(d.in, d.name, d.load)
-	f.dwo = d.dwo
+	f.dwo, f.kept = d.dwo, d.kept
 	if d.alt != nil {
 		f.alt = d.alt.fresh()
 	}
@@ -92,6 +93,24 @@ func (d *data) sec(s section) []byte {
 		d.secs[s], d.loaded[s] = b, true
 	}
 	return d.secs[s]
+}
+
+// stored is a section as it is in the file, and the size of its content.
+func (d *data) stored(s section) (b []byte, size uint64) {
+	if d.kept == nil {
+		b = d.sec(s)
+		return b, uint64(len(b))
+	}
+	return d.kept.file.Stored(sectionNames[s])
+}
+
+// close unmaps kept sections.
+func (d *data) close() {
+	for _, s := range []*data{d, d.alt} {
+		if s != nil && s.kept != nil {
+			s.kept.close()
+		}
+	}
 }
 
 func (d *data) abbrevTable(off uint64, f raw.Format) *abbrevTable {

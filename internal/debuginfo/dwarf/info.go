@@ -2,6 +2,7 @@ package dwarf
 
 import (
 	"fmt"
+	"os"
 	"strings"
 	"sync"
 
@@ -44,7 +45,7 @@ func (in *info) findDebug() {
 		}
 	}
 	in.from = src.Path
-	in.d = newData(in, src.Path, func(s section) ([]byte, error) { return src.Bytes(sectionNames[s]) })
+	in.d = dataOf(in, src)
 	if name, _, ok := src.AltLink(); ok {
 		alt, tried := in.finder.FindAlt(src)
 		if alt == nil {
@@ -53,7 +54,7 @@ func (in *info) findDebug() {
 			return
 		}
 		in.alt = alt
-		in.d.alt = newData(in, alt.Path, func(s section) ([]byte, error) { return alt.Bytes(sectionNames[s]) })
+		in.d.alt = dataOf(in, alt)
 	}
 }
 
@@ -103,9 +104,14 @@ func (in *info) names() *unitIndex {
 	if in.idx == nil {
 		in.idx = &unitIndex{Tables: &index.Tables{}}
 		if in.d != nil {
-			in.debugFile().Unpack(sectionNames[:])
+			key := in.indexKey()
+			path, needed := in.cachePath(key), nSections
+			if _, err := os.Lstat(path); err == nil {
+				needed = secStr // others are decompressed when something is read of them
+			}
+			in.d.kept.unpack(needed)
 			in.idx.units, in.idx.main = unitsOf(in.d)
-			in.idx.Tables = in.loadIndex()
+			in.idx.Tables = in.loadIndex(path, key)
 		}
 	}
 	return in.idx

@@ -117,6 +117,9 @@ func (m *Module) Close() error {
 		return nil
 	}
 	m.closed = true
+	if m.d != nil {
+		m.d.close()
+	}
 	err := m.file.Close()
 	for _, f := range []*elf.File{m.dbg, m.alt} {
 		if f != nil {

@@ -2,7 +2,6 @@ package elf
 
 import (
 	"bytes"
-	"compress/zlib"
 	stdelf "debug/elf"
 	"encoding/binary"
 	"fmt"
@@ -10,6 +9,8 @@ import (
 	"runtime/debug"
 	"strings"
 	"sync"
+
+	"github.com/klauspost/compress/zlib"
 )
 
 // unpacker gives the contents of sections, decompressed once.
@@ -120,6 +121,20 @@ func (up *unpacker) Bytes(name string) ([]byte, error) {
 	return nil, nil
 }
 
+// Stored returns a section's bytes as they are in the file, and how large its content is when it is decompressed. Names are as in Bytes.
+func (up *unpacker) Stored(name string) (packed []byte, size uint64) {
+	s, old := up.sections[name], up.sections[".z"+strings.TrimPrefix(name, ".")]
+	switch {
+	case s != nil && s.Type != stdelf.SHT_NOBITS:
+		return slice(up.data, s.Offset, s.FileSize), s.Size
+	case s == nil && old != nil && old.Type != stdelf.SHT_NOBITS:
+		if b := slice(up.data, old.Offset, old.FileSize); len(b) >= 12 {
+			return b, binary.BigEndian.Uint64(b[4:])
+		}
+	}
+	return nil, 0
+}
+
 func (up *unpacker) cached(name string, load func() ([]byte, error)) ([]byte, error) {
 	up.mu.Lock()
 	u := up.unpack[name]
@@ -154,12 +169,26 @@ func (up *unpacker) Unpack(names []string) {
 	}
 }
 
-// inflate handles SHF_COMPRESSED, zlib and zstd, through the standard library.
+// inflate handles SHF_COMPRESSED: zlib by the faster library, zstd through the standard library.
 func (up *unpacker) inflate(s *stdelf.Section) ([]byte, error) {
 	if err := up.reserve(s.Size); err != nil {
 		return nil, err
 	}
+	b := slice(up.data, s.Offset, s.FileSize)
+	const head = 24 // an Elf64_Chdr, which begins with the type
+	if up.elf.Class == stdelf.ELFCLASS64 && len(b) > head && stdelf.CompressionType(up.elf.ByteOrder.Uint32(b)) == stdelf.COMPRESS_ZLIB {
+		return unzlib(b[head:], s.Size)
+	}
 	return readSized(s.Open(), s.Size, s.FileSize)
+}
+
+// unzlib decompresses a zlib stream of size bytes.
+func unzlib(b []byte, size uint64) ([]byte, error) {
+	r, err := zlib.NewReader(bytes.NewReader(b))
+	if err != nil {
+		return nil, err
+	}
+	return readSized(r, size, uint64(len(b)))
 }
 
 // inflateOld handles ".zdebug_*": "ZLIB", a big-endian size, a zlib stream.
@@ -171,15 +200,19 @@ func (up *unpacker) inflateOld(b []byte) ([]byte, error) {
 	if err := up.reserve(size); err != nil {
 		return nil, err
 	}
-	r, err := zlib.NewReader(bytes.NewReader(b[12:]))
-	if err != nil {
-		return nil, err
-	}
-	return readSized(r, size, uint64(len(b)))
+	return unzlib(b[12:], size)
 }
 
 // readSized reads size bytes without trusting size before the data is there.
 func readSized(r io.Reader, size, packed uint64) ([]byte, error) {
+	if size <= packed*16+4096 {
+		out := make([]byte, size)
+		n, err := io.ReadFull(r, out)
+		if err == io.EOF || err == io.ErrUnexpectedEOF {
+			err = fmt.Errorf("%d bytes instead of %d", n, size)
+		}
+		return out, err
+	}
 	var out bytes.Buffer
 	out.Grow(int(min(size, packed*16+4096)) + bytes.MinRead)
 	n, err := io.Copy(&out, io.LimitReader(r, int64(size)))

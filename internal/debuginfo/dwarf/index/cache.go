@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// Limit bounds all kept indexes together; the least recently used go
-	// first. The kernel's has 8 MB.
+	// Limit bounds all kept indexes and sections together; the least recently used go
+	// first. The kernel's index has 8 MB.
 	Limit      = 512 << 20
 	Ext        = ".index"
 	TempPrefix = "new-"
@@ -28,13 +28,12 @@ func ours(st os.FileInfo) bool {
 
 // Load reads an index file; nil when it is not there, foreign or damaged.
 func Load(path string, key [KeySize]byte) *Tables {
-	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0)
-	if err != nil {
+	f, st := openOurs(path)
+	if f == nil {
 		return nil
 	}
 	defer f.Close()
-	st, err := f.Stat()
-	if err != nil || !st.Mode().IsRegular() || !ours(st) || st.Size() < int64(HeadSize) || st.Size() > Limit {
+	if st.Size() < int64(HeadSize) {
 		return nil
 	}
 	b := make([]byte, st.Size())
@@ -42,23 +41,39 @@ func Load(path string, key [KeySize]byte) *Tables {
 		return nil
 	}
 	t := Open(b, key)
-	if now := time.Now(); t != nil && now.Sub(st.ModTime()) > time.Hour {
-		_ = os.Chtimes(path, now, now) // it was used; when this fails it only goes earlier
+	if t != nil {
+		used(path, st)
 	}
 	return t
 }
 
+// used notes that a file was used; when this fails it only goes earlier.
+func used(path string, st os.FileInfo) {
+	if now := time.Now(); now.Sub(st.ModTime()) > time.Hour {
+		_ = os.Chtimes(path, now, now)
+	}
+}
+
 // Store writes an index file as a whole or not at all.
-func Store(path string, b []byte, limit int64) {
-	dir := filepath.Dir(path)
-	if int64(len(b)) > limit || !makeDir(dir) {
+func Store(path string, b []byte, limit int64) { store(path, limit, b) }
+
+func store(path string, limit int64, parts ...[]byte) {
+	dir, size := filepath.Dir(path), 0
+	for _, b := range parts {
+		size += len(b)
+	}
+	if int64(size) > limit || !makeDir(dir) {
 		return
 	}
 	f, err := os.CreateTemp(dir, TempPrefix) // mode 0600
 	if err != nil {
 		return
 	}
-	_, err = f.Write(b)
+	for _, b := range parts {
+		if err == nil {
+			_, err = f.Write(b)
+		}
+	}
 	if e := f.Close(); err == nil {
 		err = e
 	}
@@ -95,7 +110,7 @@ func private(st os.FileInfo) bool {
 		(st.Mode().Perm()&0o022 == 0 || st.Mode()&os.ModeSticky != 0)
 }
 
-// trimCache removes the least recently used indexes above the limit, and the remains of interrupted writes.
+// trimCache removes the least recently used files above the limit, and the remains of interrupted writes.
 // keep stays.
 func trimCache(dir, keep string, limit int64) {
 	list, err := os.ReadDir(dir)
@@ -119,7 +134,7 @@ func trimCache(dir, keep string, limit int64) {
 			if time.Since(st.ModTime()) > time.Hour {
 				_ = os.Remove(filepath.Join(dir, name))
 			}
-		case strings.HasSuffix(name, Ext):
+		case isKept(name):
 			total += st.Size()
 			if name != keep {
 				all = append(all, kept{name, st.Size(), st.ModTime()})
