@@ -131,6 +131,7 @@ func TestKeptSections(t *testing.T) {
 		if state == "mapped" && m.d.kept.maps[secInfo] == nil {
 			t.Error("not mapped")
 		}
+		info, _, _ := m.d.kept.path(secInfo)
 		m.Close()
 		files, _ := filepath.Glob(filepath.Join(dir, "*"+index.SectionExt))
 		if len(files) < 3 {
@@ -145,7 +146,7 @@ func TestKeptSections(t *testing.T) {
 			case "decompressed":
 				good[f] = slices.Clone(b)
 			case "damaged":
-				if !bytes.Equal(b, good[f]) {
+				if f == info && !bytes.Equal(b, good[f]) {
 					t.Errorf("%s is still damaged", f)
 				}
 			default:
