@@ -26,6 +26,10 @@ type RecordOptions struct {
 	// Compress: parts that are complete are compressed (zstd). This package reads them, other viewers of CTF do not.
 	Compress bool
 
+	// CTF2: the metadata of the trace are those of CTF 2, which babeltrace2 reads from version 2.1 on, not those of CTF 1.8. The packets are the
+	// same, and this package reads both.
+	CTF2 bool
+
 	// LTTng: viewers made for LTTng's traces of the kernel, such as Trace Compass, take this one for such a trace. Static tracepoints of the
 	// kernel have LTTng's names in viewers in any case; for their fields see the sets of jalon record.
 	LTTng bool
@@ -47,7 +51,7 @@ type RecordOptions struct {
 	Warn func(text string)
 }
 
-// Recording is an [Output] that writes the events to a directory, as a CTF trace (version 1.8): viewers such as babeltrace2 and Trace
+// Recording is an [Output] that writes the events to a directory, as a CTF trace (version 1.8, or 2): viewers such as babeltrace2 and Trace
 // Compass read it, and [OpenRecording]. It does not need the events' order, and decodes nothing, so it keeps up with many more events
 // than other outputs. A disk that is full ends the trace with an error; what was recorded before is whole.
 type Recording struct {
@@ -74,7 +78,7 @@ func Record(dir string, opt RecordOptions) (*Recording, error) {
 	r, err := record.Create(record.Options{
 		Redact: red,
 		Dir:    dir, Version: opt.Version, Command: opt.Command, Args: opt.Args, Pid: opt.Pid,
-		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Flight: opt.Flight, LTTng: opt.LTTng, Warn: opt.Warn,
+		Size: opt.Size, Every: opt.Rotate, Keep: opt.Keep, Compress: opt.Compress, Flight: opt.Flight, LTTng: opt.LTTng, CTF2: opt.CTF2, Warn: opt.Warn,
 	})
 	if err != nil {
 		return nil, err

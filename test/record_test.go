@@ -264,10 +264,11 @@ func TestRecordDiskFull(t *testing.T) {
 	}
 }
 
-// TestLostStream: a trace of which a file is gone is read, with a warning of what it had; a whole trace has no such warning.
+// TestLostStream: a trace of which a file is gone is read, with a warning of what it had; a whole trace has no such warning, in both versions
+// of CTF.
 func TestLostStream(t *testing.T) {
 	prog := recordProgram(t)
-	for _, flags := range [][]string{nil, {"--size", "1M", "--compress"}} {
+	for _, flags := range [][]string{{"--ctf", "2"}, {"--size", "1M", "--compress"}} {
 		dir := filepath.Join(t.TempDir(), "run")
 		if r := jalon(t, append(append([]string{"record", "-o", dir}, flags...), "handle", "-c", "i", "--", prog, "50")...); r.status != 0 {
 			t.Fatalf("%d: %s", r.status, r.stderr)
@@ -275,6 +276,10 @@ func TestLostStream(t *testing.T) {
 		const missing = "bytes of events that were recorded are not there"
 		if r := jalon(t, "report", dir, "--stat"); r.status != 0 || strings.Contains(r.stderr, missing) {
 			t.Fatalf("%q: %d: %s", flags, r.status, r.stderr)
+		}
+		metadata, err := os.ReadFile(filepath.Join(dir, "metadata"))
+		if json := bytes.HasPrefix(metadata, []byte("\x1e{")); err == nil && json != (flags[0] == "--ctf") {
+			t.Errorf("%q: the metadata are %.20q", flags, metadata)
 		}
 		var files []string
 		for _, pattern := range []string{"process-*", "*/process-*", "*/jalon/process-*"} {

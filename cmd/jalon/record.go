@@ -24,6 +24,7 @@ type recordCmd struct {
 	Rotate       time.Duration `placeholder:"TIME" help:"Begin a new part of the trace after this time (10m)"`
 	Keep         int           `help:"Keep this number of parts: the oldest are removed, also when the disk is full"`
 	Compress     bool          `help:"Compress the parts that are complete (zstd); jalon reads them, other viewers do not"`
+	CTF          string        `name:"ctf" enum:"1.8,2" default:"1.8" help:"The version of CTF that the metadata have: babeltrace2 reads 2 from its version 2.1 on. The packets are the same in both"`
 
 	Flight string   `placeholder:"SIZE" help:"Flight recorder: keep the newest events in buffers of this size for each CPU (up to 256M), in memory. They are written, each time as a part of DIR, when jalon gets SIGUSR1, at --snapshot-on, and when the trace or the program ends, also by a crash"`
 	Redact []string `sep:"none" placeholder:"FIELD|/REGEXP/" help:"Take something out before it reaches the disk: values of fields and members of this name (pass*, req->key), or what matches in texts: strings, names of threads, paths, command lines"`
@@ -186,7 +187,7 @@ func (c *recordCmd) recording(t *traceCmd, flight bool) (*jalon.Recording, error
 	if dir == "" {
 		dir = "jalon-" + time.Now().Format("20060102-150405")
 	}
-	opt := jalon.RecordOptions{Flight: flight, Rotate: c.Rotate, Keep: c.Keep, Compress: c.Compress, Version: version, Command: c.program, Pid: c.Pid, Args: os.Args[1:], LTTng: ofKernel(c.Set), Redact: c.Redact, Warn: t.warn}
+	opt := jalon.RecordOptions{Flight: flight, Rotate: c.Rotate, Keep: c.Keep, Compress: c.Compress, CTF2: c.CTF == "2", Version: version, Command: c.program, Pid: c.Pid, Args: os.Args[1:], LTTng: ofKernel(c.Set), Redact: c.Redact, Warn: t.warn}
 	if c.Live {
 		opt.Live = jalon.Text(bounded.Reopen(os.Stdout), jalon.TextOptions{Elements: c.Elements, Colour: coloured("auto", isTerminal(os.Stdout))})
 	}

@@ -22,6 +22,7 @@ import (
 type FileInfo struct {
 	Format     string    `json:"format"` // "jalon trace"
 	Version    int       `json:"version"`
+	CTF        int       `json:"ctf,omitempty"` // 2: the metadata are those of CTF 2; 0: of CTF 1.8
 	UUID       [16]byte  `json:"-"`
 	UUIDText   string    `json:"uuid"`
 	Jalon      string    `json:"jalon"` // version

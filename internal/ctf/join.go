@@ -120,7 +120,7 @@ func (j *joiner) add(p Part) {
 
 // describe writes what readers need before packets.
 func (j *joiner) describe(info *FileInfo, env []Env) error {
-	text, err := Metadata(&Info{UUID: info.UUID, WallOffset: info.WallOffset, Large: [classes]bool{j.large, j.large}, Env: env}, j.schemas)
+	text, err := Metadata(&Info{UUID: info.UUID, CTF2: info.CTF == 2, WallOffset: info.WallOffset, Large: [classes]bool{j.large, j.large}, Env: env}, j.schemas)
 	if err != nil {
 		return err
 	}
@@ -132,7 +132,7 @@ func (j *joiner) describe(info *FileInfo, env []Env) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(j.file(MetadataFile, []byte(text)), j.file(filepath.Join(OwnDirectory, SchemasFile), schemas), j.file(filepath.Join(OwnDirectory, InfoFile), own))
+	return errors.Join(j.file(MetadataFile, text), j.file(filepath.Join(OwnDirectory, SchemasFile), schemas), j.file(filepath.Join(OwnDirectory, InfoFile), own))
 }
 
 func (j *joiner) file(name string, b []byte) error {

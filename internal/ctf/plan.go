@@ -2,7 +2,7 @@ package ctf
 
 import (
 	"fmt"
-	"strings"
+	"strconv"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -20,7 +20,7 @@ type plan struct {
 	from, size int
 	least      int // bytes of a payload
 	stacks     int // fields that have the number of a stack
-	rows       []string
+	members    []member
 	names      names
 }
 
@@ -49,14 +49,15 @@ const (
 	stepStatic                 // a status that is the same in all records
 )
 
-// tags are the enumerators of a status.
-var tags = func() string {
-	list := make([]string, 0, len(tagNames))
+// statusLabels are the names of the values of a status.
+func statusLabels() []label {
+	list := make([]label, len(tagNames))
 	for s, name := range tagNames {
-		list = append(list, fmt.Sprintf("%s = %d", name, s))
+		n := strconv.Itoa(s)
+		list[s] = label{name, n, n}
 	}
-	return strings.Join(list, ", ")
-}()
+	return list
+}
 
 var tagNames = []string{
 	event.OK: "ok", event.Unreadable: "unreadable", event.DivideByZero: "divide_by_zero", event.OptimisedOut: "optimised_out",
@@ -123,7 +124,9 @@ func (s *step) least() (n int) {
 	return 1
 }
 
-func (p *plan) row(format string, args ...any) { p.rows = append(p.rows, fmt.Sprintf(format, args...)) }
+func (p *plan) member(name string, of fieldClass) {
+	p.members = append(p.members, member{name: name, of: of})
+}
 
 func (p *plan) add(s step) {
 	if s.size >= 0 && s.at >= 0 {
@@ -140,7 +143,7 @@ func (p *plan) field(f *event.Field) {
 	name := p.names.unique(viewed)
 	tag := "_" + name + "_status"
 	if f.Static != event.OK {
-		p.row("enum : uint8_t { %s } %s;", tags, tag)
+		p.member(tag, statusClass)
 		p.add(step{kind: stepStatic, elem: int(f.Static)})
 		return
 	}
@@ -150,15 +153,15 @@ func (p *plan) field(f *event.Field) {
 	case event.Counted:
 		p.counted(f, name, tag)
 	case event.SData:
-		p.list(f.Offset, f.Size, f.StatusOffset, 1, typed{spec: integer(8, false, "base = hex; ")}, name, tag)
+		p.list(f.Offset, f.Size, f.StatusOffset, 1, byteClass, name, tag)
 	case event.Regs:
 		p.tagged(f, registers(), name, tag)
 	case event.Stack:
-		p.row("enum : uint8_t { %s } %s;", tags, tag)
-		p.variant(tag, fmt.Sprintf("struct { %s _registers; uint32_t _stack; }", registers().spec), "", name)
+		p.member(tag, statusClass)
+		p.variant(tag, structOf(member{name: "_registers", of: registers().class}, member{name: "_stack", of: uint32Class}), name)
 		p.add(step{kind: stepCopied, at: f.Offset, size: f.Size, status: f.StatusOffset, field: f, stack: p.stack()})
 	case event.KernelFrames, event.UserFrames:
-		p.row("uint32_t %s_stack;", name)
+		p.member(name+"_stack", uint32Class)
 		p.add(step{kind: stepStack, at: f.Offset, size: f.Size, status: f.StatusOffset, field: f, stack: p.stack()})
 	}
 }
@@ -174,11 +177,11 @@ var registersSize = 8 * len(host.Processor.Dump)
 
 // registers are the words of the processor's dump.
 func registers() typed {
-	var rows []string
+	var c structClass
 	for _, r := range host.Processor.Dump {
-		rows = append(rows, fmt.Sprintf("%s _%s;", integer(64, false, "base = hex; "), host.Processor.Register(r).Name))
+		c.members = append(c.members, member{name: "_" + host.Processor.Register(r).Name, of: addrClass})
 	}
-	return typed{spec: "struct { " + strings.Join(rows, " ") + " }", moves: oneMove(0, registersSize), size: registersSize}
+	return typed{class: c, moves: oneMove(0, registersSize), size: registersSize}
 }
 
 // fixed adds a value of a fixed size; viewed is its name before names are made unique.
@@ -192,7 +195,7 @@ func (p *plan) fixed(f *event.Field, viewed, name, tag string) {
 		p.text(f.StrOffset, f.StrSize, f.StrStatusOffset, f.Type, p.names.unique(viewed+" string"))
 	}
 	if f.AddrOffset > 0 {
-		p.row("%s %s;", integer(64, false, "base = hex; "), p.names.unique(f.Name+" address"))
+		p.member(p.names.unique(f.Name+" address"), addrClass)
 		p.add(step{kind: stepMoves, moves: oneMove(f.AddrOffset, 8)})
 	}
 	p.bases(f.Bases, viewed, maxDepth)
@@ -219,10 +222,10 @@ func (p *plan) bases(list []event.VirtualBase, name string, depth int) {
 		if b.Again || depth == 0 {
 			continue
 		}
-		p.row("%s %s[%d];", integer(8, false, "base = hex; "), p.names.unique(name+" base"), b.Size)
+		p.member(p.names.unique(name+" base"), arrayClass{byteClass, b.Size})
 		p.add(step{kind: stepMoves, moves: oneMove(b.Offset, b.Size)})
 		if b.StatusOffset >= 0 {
-			p.row("uint8_t %s;", p.names.unique(name+" base status"))
+			p.member(p.names.unique(name+" base status"), uint8Class)
 			p.add(step{kind: stepMoves, moves: oneMove(b.StatusOffset, 1)})
 		}
 		p.bases(b.Bases, name, depth-1)
@@ -236,47 +239,39 @@ func (p *plan) tagged(f *event.Field, x typed, name, tag string) {
 		moves[i] = move{f.Offset + m.from, m.n}
 	}
 	if f.StatusOffset < 0 {
-		p.row("%s %s%s;", x.spec, name, x.dims)
+		p.member(name, x.class)
 		p.add(step{kind: stepMoves, moves: moves})
 		return
 	}
-	p.value(tag, x.spec, x.dims, name)
+	p.value(tag, x.class, name)
 	p.add(step{kind: stepTagged, at: f.Offset, size: f.Size, status: f.StatusOffset, moves: moves, flat: p.schema.Flat})
 }
 
 // value declares a value that can fail.
-func (p *plan) value(tag, spec, dims, name string) {
-	p.row("enum : uint8_t { %s } %s;", tags, tag)
+func (p *plan) value(tag string, of fieldClass, name string) {
+	p.member(tag, statusClass)
 	if !p.schema.Flat {
-		p.variant(tag, spec, dims, name)
+		p.variant(tag, of, name)
 		return
 	}
-	p.row("%s %s%s;", spec, name, dims)
-	list := make([]string, 0, len(tagNames))
-	for s, state := range tagNames {
-		spec := "struct { }"
-		if event.Status(s) == event.Unreadable {
-			spec = integer(64, false, "base = hex; ")
-		}
-		list = append(list, fmt.Sprintf("%s %s;", spec, state))
-	}
-	p.row("variant <%s> { %s } _%s_fault;", tag, strings.Join(list, " "), name)
+	p.member(name, of)
+	p.variant(tag, noClass, "_"+name+"_fault")
 }
 
-// variant declares a value that is there if the status is ok or truncated.
-func (p *plan) variant(tag, spec, dims, name string) {
-	list := make([]string, 0, len(tagNames))
+// variant declares what is there if the status is ok or truncated; if the value could not be read, its address is.
+func (p *plan) variant(tag string, value fieldClass, name string) {
+	v := &variantClass{by: tag, tag: statusEnum}
 	for s, state := range tagNames {
+		o := member{name: state, of: noClass}
 		switch event.Status(s) {
 		case event.OK, event.Truncated:
-			list = append(list, fmt.Sprintf("%s %s%s;", spec, state, dims))
+			o.of = value
 		case event.Unreadable:
-			list = append(list, fmt.Sprintf("%s %s;", integer(64, false, "base = hex; "), state))
-		default:
-			list = append(list, fmt.Sprintf("struct { } %s;", state))
+			o.of = addrClass
 		}
+		v.options = append(v.options, o)
 	}
-	p.row("variant <%s> { %s } %s;", tag, strings.Join(list, " "), name)
+	p.member(name, v)
 }
 
 // counted adds a string, or the array of p@n.
@@ -305,11 +300,11 @@ func (p *plan) counted(f *event.Field, name, tag string) {
 // elements adds a sequence of values of a type.
 func (p *plan) elements(elem *ctype.Type, at, room, status int, name, tag string) {
 	size := int(max(elem.Strip().Size, 1))
-	x := typed{spec: integer(8, false, "base = hex; ")}
+	var x fieldClass = byteClass
 	if isText(elem) {
-		x = typed{spec: textChar}
-	} else if y, ok := (&describer{left: maxMembers}).value(elem, 0, true); ok && y.whole(size) && y.dims == "" {
-		x = y
+		x = charClass{}
+	} else if y, ok := (&describer{left: maxMembers}).value(elem, 0, true); ok && y.whole(size) && !isArray(y.class) {
+		x = y.class
 	} else {
 		size = 1
 	}
@@ -318,15 +313,15 @@ func (p *plan) elements(elem *ctype.Type, at, room, status int, name, tag string
 
 // grid adds the bytes of an array's elements and what lies between them, and how the elements lie.
 func (p *plan) grid(g *event.Grid, at, size, status int, name, tag string) {
-	p.list(at, size, status, 1, typed{spec: integer(8, false, "base = hex; ")}, name, tag)
-	p.row("%s %s[%d];", integer(64, true, ""), p.names.unique(name+" extents"), g.Words())
+	p.list(at, size, status, 1, byteClass, name, tag)
+	p.member(p.names.unique(name+" extents"), arrayClass{integerClass{bits: 64, align: 8, signed: true}, g.Words()})
 	p.add(step{kind: stepMoves, moves: oneMove(g.Offset, 8*g.Words())})
 }
 
 // list adds a sequence of elements.
-func (p *plan) list(at, size, status, elem int, x typed, name, tag string) {
-	p.row("enum : uint8_t { %s } %s;", tags, tag)
-	p.variant(tag, fmt.Sprintf("struct { uint32_t _length; %s _list[_length]; }", x.spec), "", name)
+func (p *plan) list(at, size, status, elem int, x fieldClass, name, tag string) {
+	p.member(tag, statusClass)
+	p.variant(tag, structOf(member{name: "_length", of: uint32Class}, member{name: "_list", of: listClass{x, "_length"}}), name)
 	p.add(step{kind: stepList, at: at, size: size, status: status, elem: elem})
 }
 
@@ -341,11 +336,11 @@ func (p *plan) textAs(at, size, status int, t *ctype.Type, name, tag string) {
 			t = s.Elem
 		}
 		if width := ctype.TextOf(t).Width; width > 1 {
-			p.list(at, size, status, width, typed{spec: integer(8*width, false, "")}, name, tag)
+			p.list(at, size, status, width, integerClass{bits: 8 * width, align: 8}, name, tag)
 			return
 		}
 	}
-	p.value(tag, "string { encoding = UTF8; }", "", name)
+	p.value(tag, stringClass{}, name)
 	p.add(step{kind: stepText, at: at, size: size, status: status, flat: p.schema.Flat})
 }
 

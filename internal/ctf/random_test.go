@@ -190,6 +190,7 @@ type made struct {
 	dir    string
 	events []madeEvent
 	sites  Schemas
+	info   *Info // for the metadata
 }
 
 type madeEvent struct {
@@ -272,11 +273,12 @@ func makeTrace(t testing.TB, seed uint64, events int) *made {
 		m.write(t, fmt.Sprintf("%v-%d", o.class, i), o.b)
 	}
 	head := &Info{UUID: uuid, WallOffset: info.WallOffset, Large: [classes]bool{large, large}, Env: []Env{{"hostname", "a \"b\""}, {"vpid", int64(3)}}}
+	m.info = head
 	text, err := Metadata(head, m.sites)
 	if err != nil {
 		t.Fatal(err)
 	}
-	m.write(t, MetadataFile, []byte(text))
+	m.write(t, MetadataFile, text)
 	schemas, err := EncodeSchemas(m.sites)
 	if err != nil {
 		t.Fatal(err)

@@ -2,7 +2,6 @@ package ctf
 
 import (
 	"encoding/binary"
-	"fmt"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/debuginfo"
@@ -24,31 +23,38 @@ const (
 	stateStack
 )
 
-// stateRows declare the fields of each event of the state stream.
-var stateRows = []struct{ name, fields string }{
-	stateThread:    {"thread", "uint64_t _since; int32_t _tid; int32_t _pid; string _name;"},
-	stateBegin:     {"state_begin", ""},
-	stateEnd:       {"state_end", "uint32_t _unread;"},
-	stateProcess:   {"process", "int32_t _pid; int32_t _ppid; uint32_t _uid; string _name; string _program; string _command;"},
-	stateMapping:   {"mapping", "int32_t _pid; uint64_t _start; uint64_t _end; uint64_t _offset; string _path; string _build_id;"},
-	stateFile:      {"file", "int32_t _pid; int32_t _fd; string _path;"},
-	stateCPU:       {"cpu", "uint32_t _cpu; int32_t _package; int32_t _core; int32_t _node;"},
-	stateTask:      {"task", "int32_t _pid; int32_t _tid; string _name;"},
-	stateSpan:      {"state_span", "uint64_t _since; uint64_t _until;"},
-	stateInterrupt: {"interrupt", "uint32_t _irq; string _name; string _action;"},
-	stateStack: {"stack", "uint32_t _number; uint32_t _length; struct { uint64_t _pc; uint64_t _offset; uint32_t _line; uint8_t _inlined; " +
-		"string _function; string _file; string _module; string _cut; string _build_id; uint64_t _address; uint8_t _caller; } _frames[_length];"},
+// stateKinds are the events of the state stream, with their fields.
+var stateKinds = []struct {
+	name    string
+	members []member
+}{
+	stateThread:    {"thread", []member{has("since", uint64Class), has("tid", int32Class), has("pid", int32Class), has("name", stringClass{})}},
+	stateBegin:     {"state_begin", nil},
+	stateEnd:       {"state_end", []member{has("unread", uint32Class)}},
+	stateProcess:   {"process", []member{has("pid", int32Class), has("ppid", int32Class), has("uid", uint32Class), has("name", stringClass{}), has("program", stringClass{}), has("command", stringClass{})}},
+	stateMapping:   {"mapping", []member{has("pid", int32Class), has("start", uint64Class), has("end", uint64Class), has("offset", uint64Class), has("path", stringClass{}), has("build_id", stringClass{})}},
+	stateFile:      {"file", []member{has("pid", int32Class), has("fd", int32Class), has("path", stringClass{})}},
+	stateCPU:       {"cpu", []member{has("cpu", uint32Class), has("package", int32Class), has("core", int32Class), has("node", int32Class)}},
+	stateTask:      {"task", []member{has("pid", int32Class), has("tid", int32Class), has("name", stringClass{})}},
+	stateSpan:      {"state_span", []member{has("since", uint64Class), has("until", uint64Class)}},
+	stateInterrupt: {"interrupt", []member{has("irq", uint32Class), has("name", stringClass{}), has("action", stringClass{})}},
+	stateStack:     {"stack", []member{has("number", uint32Class), has("length", uint32Class), has("frames", listClass{frameClass, "_length"})}},
 }
 
-func stateText() string {
-	var b strings.Builder
-	for id, r := range stateRows {
-		if id == statePlainStack {
-			continue
+// frameClass is a frame of a stack.
+var frameClass = structOf(has("pc", uint64Class), has("offset", uint64Class), has("line", uint32Class), has("inlined", uint8Class), has("function", stringClass{}),
+	has("file", stringClass{}), has("module", stringClass{}), has("cut", stringClass{}), has("build_id", stringClass{}), has("address", uint64Class), has("caller", uint8Class))
+
+func has(name string, of fieldClass) member { return member{name: "_" + name, of: of} }
+
+// stateClasses are the events of the state stream that are written.
+func stateClasses() (list []eventClass) {
+	for id, k := range stateKinds {
+		if id != statePlainStack {
+			list = append(list, eventClass{uint32(id), State, k.name, k.members})
 		}
-		fmt.Fprintf(&b, "event {\n\tname = %s;\n\tid = %d;\n\tstream_id = %d;\n\tfields := struct { %s };\n};\n\n", quote(r.name), id, State, r.fields)
 	}
-	return b.String()
+	return list
 }
 
 // Thread says that a thread has this name since a time.

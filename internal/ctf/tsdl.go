@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"bytes"
 	"encoding/hex"
 	"fmt"
 	"strings"
@@ -12,6 +13,8 @@ import (
 // Info is what the metadata says about a trace.
 type Info struct {
 	UUID [16]byte
+	// CTF2: the metadata are those of CTF 2, not 1.8. The packets are the same.
+	CTF2 bool
 	// WallOffset is added to times for the wall clock, in nanoseconds.
 	WallOffset int64
 	// Large: the classes of streams of which the heads are for many sites.
@@ -29,70 +32,78 @@ type Env struct {
 // Schemas are the sites of a trace, by class.
 type Schemas map[Class][]*event.Schema
 
-const preamble = `/* CTF 1.8 */
-/* A trace of jalon: https://github.com/jalon-trace/jalon */
+// The clock of all times.
+const (
+	clockName      = "monotonic"
+	clockText      = "CLOCK_MONOTONIC; the offset is that of the wall clock when the trace began"
+	clockRate      = 1e9
+	clockPrecision = 1000
+)
 
-typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
-typealias integer { size = 32; align = 8; signed = false; } := uint32_t;
-typealias integer { size = 32; align = 8; signed = true; } := int32_t;
-typealias integer { size = 64; align = 8; signed = false; } := uint64_t;
-
-`
-
-// Metadata is the TSDL text of a trace. It fails if a schema is not one of a site.
-func Metadata(info *Info, schemas Schemas) (string, error) {
-	var b strings.Builder
-	b.WriteString(preamble)
-	fmt.Fprintf(&b, "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"%s\";\n\tbyte_order = le;\n", uuidText(info.UUID))
-	b.WriteString("\tpacket.header := struct { uint32_t magic; uint8_t uuid[16]; uint32_t stream_id; uint64_t stream_instance_id; };\n};\n\n")
-	if len(info.Env) > 0 {
-		b.WriteString("env {\n")
-		for _, e := range info.Env {
-			switch v := e.Value.(type) {
-			case string:
-				fmt.Fprintf(&b, "\t%s = %s;\n", e.Name, quote(v))
-			case int64:
-				fmt.Fprintf(&b, "\t%s = %d;\n", e.Name, v)
-			}
-		}
-		b.WriteString("};\n\n")
-	}
-	const second = 1e9
-	offset := info.WallOffset / second
-	rest := info.WallOffset % second
+// wallOffset is WallOffset in seconds, and nanoseconds from 0 on.
+func (x *Info) wallOffset() (seconds, rest int64) {
+	seconds, rest = x.WallOffset/clockRate, x.WallOffset%clockRate
 	if rest < 0 {
-		offset, rest = offset-1, rest+second
+		seconds, rest = seconds-1, rest+clockRate
 	}
-	fmt.Fprintf(&b, `clock {
-	name = "monotonic";
-	description = "CLOCK_MONOTONIC; the offset is that of the wall clock when the trace began";
-	freq = 1000000000;
-	precision = 1000;
-	offset_s = %d;
-	offset = %d;
-	absolute = true;
-};
+	return seconds, rest
+}
 
-typealias integer { size = 27; align = 1; signed = false; map = clock.monotonic.value; } := time27_t;
-typealias integer { size = 32; align = 8; signed = false; map = clock.monotonic.value; } := time32_t;
-typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := time64_t;
+// Metadata is the file that describes the streams of a trace. It fails if a schema is not one of a site.
+func Metadata(info *Info, schemas Schemas) ([]byte, error) {
+	if info.CTF2 {
+		return metadata2(info, schemas)
+	}
+	return metadata1(info, schemas)
+}
 
-`, offset, rest)
+// metadata1 is a text in TSDL.
+func metadata1(info *Info, schemas Schemas) ([]byte, error) {
+	var b bytes.Buffer
+	b.WriteString("/* CTF 1.8 */\n/* A trace of jalon: https://github.com/jalon-trace/jalon */\n\n")
+	writeAliases(&b, integerAliases)
+	header, _ := packetHeader.tsdl()
+	fmt.Fprintf(&b, "trace {\n\tmajor = 1;\n\tminor = 8;\n\tuuid = \"%s\";\n\tbyte_order = le;\n\tpacket.header := %s;\n};\n\n", uuidText(info.UUID), header)
+	writeEnvironment(&b, info.Env)
+	seconds, rest := info.wallOffset()
+	fmt.Fprintf(&b, "clock {\n\tname = %s;\n\tdescription = %s;\n\tfreq = %d;\n\tprecision = %d;\n\toffset_s = %d;\n\toffset = %d;\n\tabsolute = true;\n};\n\n",
+		quote(clockName), quote(clockText), int64(clockRate), clockPrecision, seconds, rest)
+	writeAliases(&b, timeAliases)
 	for c := range classes {
-		b.WriteString(streamText(c, info.Large[c]))
-		if c == State {
-			b.WriteString(stateText())
-			continue
+		writeStream(&b, c, info.Large[c])
+		list, err := eventClasses(c, schemas)
+		if err != nil {
+			return nil, err
 		}
-		for _, s := range schemas[c] {
-			text, err := eventText(c, s)
-			if err != nil {
-				return "", err
-			}
-			b.WriteString(text)
+		for i := range list {
+			list[i].writeTSDL(&b)
 		}
 	}
-	return b.String(), nil
+	return b.Bytes(), nil
+}
+
+func writeAliases(b *bytes.Buffer, list []*aliasClass) {
+	for _, a := range list {
+		spec, _ := a.of.tsdl()
+		fmt.Fprintf(b, "typealias %s := %s;\n", spec, a.name)
+	}
+	b.WriteByte('\n')
+}
+
+func writeEnvironment(b *bytes.Buffer, env []Env) {
+	if len(env) == 0 {
+		return
+	}
+	b.WriteString("env {\n")
+	for _, e := range env {
+		switch v := e.Value.(type) {
+		case string:
+			fmt.Fprintf(b, "\t%s = %s;\n", e.Name, quote(v))
+		case int64:
+			fmt.Fprintf(b, "\t%s = %d;\n", e.Name, v)
+		}
+	}
+	b.WriteString("};\n\n")
 }
 
 func uuidText(u [16]byte) string {
@@ -100,46 +111,20 @@ func uuidText(u [16]byte) string {
 	return strings.Join([]string{x[:8], x[8:12], x[12:16], x[16:20], x[20:]}, "-")
 }
 
-func streamText(c Class, large bool) string {
-	id := "enum : integer { size = 5; align = 1; signed = false; } { compact = 0 ... 30, extended = 31 } id;"
-	short := "time27_t"
-	if large {
-		id = "enum : integer { size = 16; align = 8; signed = false; } { compact = 0 ... 65534, extended = 65535 } id;"
-		short = "time32_t"
+func writeStream(b *bytes.Buffer, c Class, large bool) {
+	packet, _ := packetContext.tsdl()
+	head, _ := eventHead(large).tsdl()
+	fmt.Fprintf(b, "stream {\n\tid = %d;\n\tpacket.context := %s;\n\tevent.header := %s;\n", c, packet, head)
+	if context, ok := eventContext(c); ok {
+		spec, _ := context.tsdl()
+		fmt.Fprintf(b, "\tevent.context := %s;\n", spec)
 	}
-	context := ""
-	switch c {
-	case Process:
-		context = "\tevent.context := struct { int32_t _vtid; };\n"
-	case Kernel:
-		context = "\tevent.context := struct { int32_t _tid; int32_t _pid; };\n"
-	}
-	return fmt.Sprintf(`stream {
-	id = %d;
-	packet.context := struct {
-		time64_t timestamp_begin; time64_t timestamp_end; uint32_t content_size; uint32_t head_crc32c; uint64_t packet_size;
-		uint32_t packet_seq_num; uint32_t content_crc32c; uint64_t events_discarded; uint32_t cpu_id; int32_t pid;
-	};
-	event.header := struct {
-		%s
-		variant <id> { struct { %s timestamp; } compact; struct { uint32_t id; time64_t timestamp; } extended; } v;
-	} align(8);
-%s};
-
-`, c, id, short, context)
+	b.WriteString("};\n\n")
 }
 
-// eventText declares the events of a site.
-func eventText(c Class, s *event.Schema) (string, error) {
-	p := newPlan(s)
-	if err := p.check(); err != nil {
-		return "", err
-	}
-	rows := "\n\t\t" + strings.Join(p.rows, "\n\t\t") + "\n\t"
-	if len(p.rows) == 0 {
-		rows = " "
-	}
-	return fmt.Sprintf("event {\n\tname = %s;\n\tid = %d;\n\tstream_id = %d;\n\tfields := struct {%s};\n};\n\n", quote(eventName(s)), s.SiteID, c, rows), nil
+func (e *eventClass) writeTSDL(b *bytes.Buffer) {
+	fields, _ := structClass{members: e.members, lines: true}.tsdl()
+	fmt.Fprintf(b, "event {\n\tname = %s;\n\tid = %d;\n\tstream_id = %d;\n\tfields := %s;\n};\n\n", quote(e.name), e.id, e.class, fields)
 }
 
 // eventName is what viewers call the events of a site: the place, but LTTng's names for tracepoints of the kernel.

@@ -12,7 +12,7 @@ import (
 
 // writeMetadata writes what is known of the trace: it is complete before the packets that need it.
 func (r *Recorder) writeMetadata() error {
-	info := &ctf.Info{UUID: r.uuid, WallOffset: r.info.WallOffset, Env: r.environment()}
+	info := &ctf.Info{UUID: r.uuid, CTF2: r.info.CTF == 2, WallOffset: r.info.WallOffset, Env: r.environment()}
 	info.Large[ctf.Process], info.Large[ctf.Kernel] = r.large, r.large
 	text, err := ctf.Metadata(info, r.schemas)
 	if err != nil {
@@ -27,7 +27,7 @@ func (r *Recorder) writeMetadata() error {
 		return err
 	}
 	r.out.describe([]file{
-		{ctf.OwnDirectory + "/" + ctf.InfoFile, own}, {ctf.OwnDirectory + "/" + ctf.SchemasFile, schemas}, {ctf.MetadataFile, []byte(text)},
+		{ctf.OwnDirectory + "/" + ctf.InfoFile, own}, {ctf.OwnDirectory + "/" + ctf.SchemasFile, schemas}, {ctf.MetadataFile, text},
 	})
 	return nil
 }

@@ -27,6 +27,9 @@ type Options struct {
 	// Compress: chunks that are complete are compressed.
 	Compress bool
 
+	// CTF2: the metadata are those of CTF 2, not 1.8.
+	CTF2 bool
+
 	// Redact, if not nil, takes out what must not reach the disk.
 	Redact *Redactor
 

@@ -112,6 +112,9 @@ func (r *Recorder) identify(wall int64) {
 		Machine: unix.ByteSliceToString(u.Machine[:]), Boot: statedump.Boot(), Started: time.Now(), WallOffset: wall,
 		Pid: r.opt.Pid, Args: r.opt.Redact.args(r.opt.Args), Part: r.opt.rotates(),
 	}
+	if r.opt.CTF2 {
+		r.info.CTF = 2
+	}
 	for _, word := range r.opt.Command {
 		r.info.Command = append(r.info.Command, r.opt.Redact.TextOf("command", word))
 	}

@@ -195,7 +195,7 @@ func (m *Maker) Write() string {
 	}
 	text, err := ctf.Metadata(&ctf.Info{UUID: m.uuid, WallOffset: WallOffset}, m.schemas)
 	m.must(err)
-	m.file(ctf.MetadataFile, []byte(text))
+	m.file(ctf.MetadataFile, text)
 	b, err := ctf.EncodeSchemas(m.schemas)
 	m.must(err)
 	m.file(filepath.Join(ctf.OwnDirectory, ctf.SchemasFile), b)

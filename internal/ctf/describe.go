@@ -11,12 +11,11 @@ import (
 // move is a run of bytes that is copied from a value to the payload.
 type move struct{ from, n int }
 
-// typed is a C type in TSDL: the moves take the bytes that the declaration describes, in its order.
+// typed is a C type in CTF: the moves take the bytes that the class describes, in its order.
 type typed struct {
-	// spec goes before a declarator, dims behind it: "integer {...}", "[4]".
-	spec, dims string
-	moves      []move
-	size       int // of the payload
+	class fieldClass
+	moves []move
+	size  int // of the payload
 }
 
 // Limits of what is described by its parts. Larger values are bytes.
@@ -31,7 +30,7 @@ type describer struct {
 	text bool
 }
 
-// describe returns a type in TSDL. What TSDL has no type for is an array of bytes. text: arrays of char are text.
+// describe returns a type in CTF. What CTF has no class for is an array of bytes. text: arrays of char are text.
 func describe(t *ctype.Type, size int, text bool) typed {
 	d := &describer{left: maxMembers, text: text}
 	if x, ok := d.value(t, 0, false); ok && x.fits(size) {
@@ -55,7 +54,7 @@ func (x *typed) whole(size int) bool {
 }
 
 func rawBytes(at, n int) typed {
-	return typed{spec: integer(8, false, "base = hex; "), dims: fmt.Sprintf("[%d]", n), moves: oneMove(at, n), size: n}
+	return typed{class: arrayClass{byteClass, n}, moves: oneMove(at, n), size: n}
 }
 
 func oneMove(at, n int) []move {
@@ -63,10 +62,6 @@ func oneMove(at, n int) []move {
 		return nil
 	}
 	return []move{{at, n}}
-}
-
-func integer(bits int, signed bool, more string) string {
-	return fmt.Sprintf("integer { size = %d; align = 8; signed = %t; %s}", bits, signed, more)
 }
 
 // value describes a value at an offset. padded: bytes between members are described too, so that there is one move.
@@ -80,8 +75,8 @@ func (d *describer) value(t *ctype.Type, at int, padded bool) (typed, bool) {
 		return typed{}, false
 	}
 	size := int(s.Size)
-	scalar := func(spec string) (typed, bool) {
-		return typed{spec: spec, moves: oneMove(at, size), size: size}, true
+	scalar := func(c fieldClass) (typed, bool) {
+		return typed{class: c, moves: oneMove(at, size), size: size}, true
 	}
 	switch s.Kind {
 	case ctype.Bool, ctype.Char, ctype.Int, ctype.Pointer, ctype.Reference, ctype.Enum:
@@ -90,17 +85,14 @@ func (d *describer) value(t *ctype.Type, at int, padded bool) (typed, bool) {
 		}
 		switch {
 		case s.Kind == ctype.Pointer || s.Kind == ctype.Reference:
-			return scalar(integer(8*size, false, "base = hex; "))
+			return scalar(integerClass{bits: 8 * size, align: 8, hex: true})
 		case s.Kind == ctype.Enum:
-			return scalar(enumeration(s, integer(8*size, s.Signed, "")))
+			return scalar(enumeration(s, integerClass{bits: 8 * size, align: 8, signed: s.Signed}))
 		}
-		return scalar(integer(8*size, s.Signed && s.Kind != ctype.Bool, ""))
+		return scalar(integerClass{bits: 8 * size, align: 8, signed: s.Signed && s.Kind != ctype.Bool})
 	case ctype.Float:
-		switch size {
-		case 4:
-			return scalar("floating_point { exp_dig = 8; mant_dig = 24; align = 8; }")
-		case 8:
-			return scalar("floating_point { exp_dig = 11; mant_dig = 53; align = 8; }")
+		if size == 4 || size == 8 {
+			return scalar(floatClass{size})
 		}
 	case ctype.Array:
 		return d.array(s, at)
@@ -122,8 +114,6 @@ func isText(t *ctype.Type) bool {
 	return s.Kind == ctype.Char && s.Size == 1 && s.Name == "char"
 }
 
-const textChar = "integer { size = 8; align = 8; signed = false; encoding = UTF8; }"
-
 func (d *describer) array(s *ctype.Type, at int) (typed, bool) {
 	size := int(s.Size)
 	if s.Elem == nil || s.Fortran || s.Count <= 0 || s.Count > 1<<20 {
@@ -134,37 +124,37 @@ func (d *describer) array(s *ctype.Type, at int) (typed, bool) {
 		return rawBytes(at, max(size, 0)), true
 	}
 	if d.text && isText(s.Elem) {
-		return typed{spec: textChar, dims: fmt.Sprintf("[%d]", s.Count), moves: oneMove(at, size), size: size}, true
+		return typed{class: arrayClass{charClass{}, int(s.Count)}, moves: oneMove(at, size), size: size}, true
 	}
 	x, ok := d.value(s.Elem, 0, true)
 	if !ok || !x.whole(elem) {
 		return rawBytes(at, size), true
 	}
-	return typed{spec: x.spec, dims: fmt.Sprintf("[%d]", s.Count) + x.dims, moves: oneMove(at, size), size: size}, true
+	return typed{class: arrayClass{x.class, int(s.Count)}, moves: oneMove(at, size), size: size}, true
 }
 
-// enumeration is an enum in TSDL; where it has no enumerators, its integer.
-func enumeration(s *ctype.Type, container string) string {
-	var rows []string
+// enumeration is an enum; where it has no enumerators, its integer.
+func enumeration(s *ctype.Type, container integerClass) fieldClass {
+	e := &enumClass{of: container}
 	seen := map[string]bool{}
-	for _, e := range s.Enumerators() {
-		if seen[e.Name] || len(rows) == maxMembers {
+	for _, x := range s.Enumerators() {
+		if seen[x.Name] || len(e.labels) == maxMembers {
 			continue
 		}
-		seen[e.Name] = true
-		value := fmt.Sprint(e.Value)
-		if !s.Signed && e.Value < 0 {
-			value = fmt.Sprint(uint64(e.Value) & (1<<(8*min(uint64(s.Size), 7)) - 1))
+		seen[x.Name] = true
+		value := fmt.Sprint(x.Value)
+		if !s.Signed && x.Value < 0 {
+			value = fmt.Sprint(uint64(x.Value) & (1<<(8*min(uint64(s.Size), 7)) - 1))
 			if s.Size == 8 {
-				value = fmt.Sprint(uint64(e.Value))
+				value = fmt.Sprint(uint64(x.Value))
 			}
 		}
-		rows = append(rows, fmt.Sprintf("%s = %s", quote(e.Name), value))
+		e.labels = append(e.labels, label{x.Name, value, value})
 	}
-	if len(rows) == 0 {
+	if len(e.labels) == 0 {
 		return container
 	}
-	return fmt.Sprintf("enum : %s { %s }", container, strings.Join(rows, ", "))
+	return e
 }
 
 // union describes each member: their bytes are in the payload one after another.
@@ -178,7 +168,7 @@ func (d *describer) union(s *ctype.Type, at int) (typed, bool) {
 			return rawBytes(at, int(s.Size)), true
 		}
 	}
-	if b.size > 4*int(s.Size)+16 || len(b.rows) == 0 {
+	if b.size > 4*int(s.Size)+16 || len(b.members) == 0 {
 		return rawBytes(at, int(s.Size)), true
 	}
 	return b.done(), true
@@ -214,7 +204,7 @@ func (d *describer) structure(s *ctype.Type, at int, padded bool) (typed, bool) 
 		}
 		pos = f.BitOffset + bits
 	}
-	if !b.reach(pos, 8*int64(size), false) || len(b.rows) == 0 && size > 0 {
+	if !b.reach(pos, 8*int64(size), false) || len(b.members) == 0 && size > 0 {
 		return raw, true
 	}
 	return b.done(), true
@@ -222,15 +212,15 @@ func (d *describer) structure(s *ctype.Type, at int, padded bool) (typed, bool) 
 
 // structBuilder collects the members of a struct.
 type structBuilder struct {
-	d      *describer
-	at     int
-	padded bool
-	names  names
-	rows   []string
-	moves  []move
-	size   int
-	pads   int
-	bits   int64 // of the last byte that bit-fields have filled; 0: all
+	d       *describer
+	at      int
+	padded  bool
+	names   names
+	members []member
+	moves   []move
+	size    int
+	pads    int
+	bits    int64 // of the last byte that bit-fields have filled; 0: all
 }
 
 // reach goes from the end of a member to the start of the next one, in bits.
@@ -238,7 +228,7 @@ func (b *structBuilder) reach(from, to int64, bitField bool) bool {
 	if b.bits > 0 { // the rest of a byte, or of the gap up to the next bit-field in it
 		rest := min(8-b.bits, to-from)
 		if rest > 0 {
-			b.pad(fmt.Sprintf("integer { size = %d; align = 1; signed = false; }", rest), "")
+			b.pad(bitsClass(rest, false))
 		}
 		from, b.bits = from+rest, (b.bits+rest)&7
 	}
@@ -246,7 +236,7 @@ func (b *structBuilder) reach(from, to int64, bitField bool) bool {
 		return from == to
 	}
 	if gap := (to - from) / 8; gap > 0 && b.padded {
-		b.pad(integer(8, false, ""), fmt.Sprintf("[%d]", gap))
+		b.pad(arrayClass{integerClass{bits: 8, align: 8}, int(gap)})
 		b.add(move{b.at + int(from/8), int(gap)})
 		from += 8 * gap
 	} else {
@@ -256,15 +246,20 @@ func (b *structBuilder) reach(from, to int64, bitField bool) bool {
 		if !bitField {
 			return false
 		}
-		b.pad(fmt.Sprintf("integer { size = %d; align = 1; signed = false; }", rest), "")
+		b.pad(bitsClass(rest, false))
 		b.add(move{b.at + int(from/8), 1})
 		b.bits = rest
 	}
 	return true
 }
 
-func (b *structBuilder) pad(spec, dims string) {
-	b.rows = append(b.rows, fmt.Sprintf("%s __padding%d%s;", spec, b.pads, dims))
+// bitsClass is a bit-field.
+func bitsClass(n int64, signed bool) integerClass {
+	return integerClass{bits: int(n), align: 1, signed: signed}
+}
+
+func (b *structBuilder) pad(c fieldClass) {
+	b.members = append(b.members, member{name: fmt.Sprintf("__padding%d", b.pads), of: c})
 	b.pads++
 }
 
@@ -293,7 +288,7 @@ func (b *structBuilder) member(f ctype.Field, padded bool) bool {
 	if f.Base && name == "" {
 		name = f.Type.Strip().Name
 	}
-	b.rows = append(b.rows, fmt.Sprintf("%s %s%s;", x.spec, b.names.unique(name), x.dims))
+	b.members = append(b.members, member{name: b.names.unique(name), of: x.class})
 	for _, m := range x.moves {
 		b.add(m)
 	}
@@ -314,11 +309,11 @@ func (b *structBuilder) bitField(f ctype.Field) bool {
 	} else if b.bits != 0 {
 		return false
 	}
-	spec := fmt.Sprintf("integer { size = %d; align = 1; signed = %t; }", f.BitSize, s.Signed && s.Kind != ctype.Bool)
+	c := bitsClass(f.BitSize, s.Signed && s.Kind != ctype.Bool)
 	if f.Name == "" {
-		b.pad(spec, "")
+		b.pad(c)
 	} else {
-		b.rows = append(b.rows, fmt.Sprintf("%s %s;", spec, b.names.unique(f.Name)))
+		b.members = append(b.members, member{name: b.names.unique(f.Name), of: c})
 	}
 	if last >= first {
 		b.add(move{b.at + int(first), int(last - first + 1)})
@@ -328,7 +323,7 @@ func (b *structBuilder) bitField(f ctype.Field) bool {
 }
 
 func (b *structBuilder) done() typed {
-	return typed{spec: "struct { " + strings.Join(b.rows, " ") + " }", moves: b.moves, size: b.size}
+	return typed{class: structOf(b.members...), moves: b.moves, size: b.size}
 }
 
 // names gives names of fields that TSDL accepts, each once. They begin with an underscore, which readers drop.
@@ -365,20 +360,4 @@ func identifier(text string) string {
 		return "_value"
 	}
 	return name
-}
-
-// quote makes a string of TSDL.
-func quote(s string) string {
-	b := []byte{'"'}
-	for i := range len(s) {
-		switch c := s[i]; {
-		case c == '"' || c == '\\':
-			b = append(b, '\\', c)
-		case c < ' ' || c == 0x7f:
-			b = append(b, ' ')
-		default:
-			b = append(b, c)
-		}
-	}
-	return string(append(b, '"'))
 }
