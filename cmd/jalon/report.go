@@ -29,7 +29,7 @@ type reportCmd struct {
 	Format string `short:"f" enum:"text,json,csv,folded" default:"text" help:"text, json, csv (events only), folded (--flame only)"`
 	Time   string `enum:"wall,start,mono" default:"wall" help:"Times in text: wall, start (seconds since the first event), mono"`
 
-	Repair   bool     `help:"Cut off what is torn at the ends of the files of a trace whose recording was killed, so that other viewers read it too. jalon itself reads it as it is"`
+	Repair   bool     `help:"Cut off what is torn at the ends of the files of a trace whose recording was killed, so that other viewers read it too; compressed parts stay compressed. jalon itself reads it as it is"`
 	State    bool     `help:"Print the state at the beginning of the recording, or at the last request: processes, threads, the program's mappings with build-ids and open files, CPUs"`
 	Stat     bool     `help:"Print counts by place and by thread"`
 	Hist     string   `placeholder:"EXPR" help:"Print a histogram of the values of a C expression"`

@@ -6,6 +6,8 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
@@ -163,32 +165,87 @@ func FuzzFrames(f *testing.F) {
 	})
 }
 
-// TestDamagedFrames: a frame that is not the one that the table promises is damage, not other events. The packets behind it are read.
+// TestDamagedFrames: whatever happens to a compressed file, the packets that are whole are read, and damage is reported. After a repair the
+// same events are there, and no damage.
 func TestDamagedFrames(t *testing.T) {
 	m := makeTrace(t, 2, 2000)
+	stream := filepath.Join(m.dir, "process-0")
+	plain, err := os.ReadFile(stream)
+	if err != nil {
+		t.Fatal(err)
+	}
 	m.compressed(t, true)
 	name := OwnDirectory + "/process-0" + CompressedSuffix
-	b, err := os.ReadFile(filepath.Join(m.dir, name))
+	whole, err := os.ReadFile(filepath.Join(m.dir, name))
 	if err != nil {
 		t.Fatal(err)
 	}
-	bad := bytes.Clone(b)
-	for i := range bad[:len(bad)/4] {
-		bad[i] ^= 0x55
-	}
-	m.write(t, name, bad)
-	tr, err := Open(m.dir)
+	all, _, err := lines(t, m.dir)
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer tr.Close()
-	it, n := tr.Events(Query{}), 0
-	for err == nil {
-		if _, err = it.Next(); err == nil {
-			n++
+	flipped := bytes.Clone(whole)
+	for i := range flipped[:len(flipped)/4] {
+		flipped[i] ^= 0x55
+	}
+	zeroed := bytes.Clone(whole)
+	clear(zeroed[len(zeroed)/2:])
+	for _, d := range []struct {
+		what       string
+		compressed []byte
+		plain      []byte // the file of which it was made; nil: it was removed
+		damage     bool   // and some events are missing
+	}{
+		{"flipped bits", flipped, nil, true},
+		{"a half of zeros", zeroed, nil, true},
+		{"a torn end", whole[:len(whole)*2/3], nil, true},
+		{"killed before the file was removed", whole, plain, false},
+		{"killed, and it is damaged", zeroed, plain, false},
+	} {
+		m.write(t, name, d.compressed)
+		m.write(t, OwnDirectory+"/.process-2.new", nil)
+		if d.plain != nil {
+			m.write(t, "process-0", d.plain)
 		}
+		got, damage, err := lines(t, m.dir)
+		if err != nil || d.damage != (len(damage) > 0) || d.damage != (len(got) < len(all)) || len(got) < len(all)*3/4 {
+			t.Fatalf("%s: %v; %d of %d events; damage %q", d.what, err, len(got), len(all), damage)
+		}
+		done, err := Repair(m.dir)
+		if err != nil || len(done) != 1 {
+			t.Fatalf("%s: %q, %v", d.what, done, err)
+		}
+		again, damage, err := lines(t, m.dir)
+		damage = slices.DeleteFunc(damage, func(text string) bool { return strings.Contains(text, "packets are missing") })
+		if err != nil || !slices.Equal(again, got) || len(damage) > 0 {
+			t.Fatalf("%s: repaired: %v; %d events, before %d; damage %q", d.what, err, len(again), len(got), damage)
+		}
+		if list, _ := filepath.Glob(filepath.Join(m.dir, OwnDirectory, ".*")); len(list) > 0 {
+			t.Fatalf("%s: %q is left", d.what, list)
+		}
+		if done, err := Repair(m.dir); err != nil || len(done) > 0 {
+			t.Fatalf("%s: repaired twice: %q, %v", d.what, done, err)
+		}
+		_ = os.Remove(stream)
 	}
-	if !errors.Is(err, io.EOF) || len(it.Damage()) == 0 || n == 0 || n >= len(m.events) {
-		t.Errorf("%v; %d of %d events; damage %q", err, n, len(m.events), it.Damage())
+}
+
+// TestRepairRecorded: a trace that is being recorded is not repaired, nor is a part of it.
+func TestRepairRecorded(t *testing.T) {
+	dir := t.TempDir()
+	part := filepath.Join(dir, ChunkPrefix+"000000")
+	if err := os.Mkdir(part, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	f, err := os.Open(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	Lock(f)
+	for _, d := range []string{dir, part} {
+		if _, err := Repair(d); err == nil || !strings.Contains(err.Error(), "is being recorded") {
+			t.Errorf("%s: %v", d, err)
+		}
 	}
 }

@@ -7,12 +7,9 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
-
-	"github.com/klauspost/compress/zstd"
 
 	"github.com/jalon-trace/jalon/internal/event"
 	"github.com/jalon-trace/jalon/internal/ring"
@@ -234,64 +231,4 @@ func readSummary(dir string) (*Summary, error) {
 	}
 	s := &Summary{}
 	return s, json.Unmarshal(b, s)
-}
-
-// errCompressed is the error of a file whose compressed packets are damaged.
-var errCompressed = errors.New("it cannot be unpacked")
-
-// openPackets opens a file of packets. One that is compressed without a table of its packets is unpacked to a file without a name.
-func openPackets(name string) (packetSource, io.Closer, error) {
-	f, err := openRegular(name)
-	if err != nil {
-		return nil, nil, err
-	}
-	if strings.HasSuffix(name, CompressedSuffix) {
-		s, err := openFrames(f)
-		if err != nil {
-			_ = f.Close()
-			return nil, nil, fmt.Errorf("%s: %w: %w", name, errCompressed, err)
-		}
-		if s != nil {
-			return s, f, nil
-		}
-		defer f.Close()
-		if f, err = unpack(f); err != nil {
-			return nil, nil, fmt.Errorf("%s: %w: %w", name, errCompressed, err)
-		}
-	}
-	st, err := f.Stat()
-	if err != nil {
-		_ = f.Close()
-		return nil, nil, err
-	}
-	return fileSource{f, st.Size()}, f, nil
-}
-
-type fileSource struct {
-	*os.File
-	size int64
-}
-
-// Size is the size of the file when it was opened.
-func (f fileSource) Size() int64 { return f.size }
-
-// maxUnpacked bounds a file that is unpacked.
-const maxUnpacked = 64 << 30
-
-func unpack(f *os.File) (*os.File, error) {
-	out, err := os.CreateTemp("", "jalon-trace")
-	if err != nil {
-		return nil, err
-	}
-	_ = os.Remove(out.Name())
-	z, err := zstd.NewReader(f, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(64<<20))
-	if err == nil {
-		_, err = io.Copy(out, io.LimitReader(z, maxUnpacked))
-		z.Close()
-	}
-	if err != nil && !errors.Is(err, io.ErrUnexpectedEOF) {
-		_ = out.Close()
-		return nil, err
-	}
-	return out, nil
 }

@@ -201,7 +201,7 @@ func isStream(name string, compressed bool) bool {
 
 func (t *Trace) openStream(c *chunk, name string) error {
 	s := &streamFile{name: name, chunk: c}
-	src, closer, err := openPackets(name)
+	src, closer, damage, err := openPackets(name)
 	if errors.Is(err, errCompressed) {
 		t.Damage = append(t.Damage, err.Error())
 		return nil
@@ -214,6 +214,9 @@ func (t *Trace) openStream(c *chunk, name string) error {
 	}
 	s.file = src
 	bad := s.index(t.Info.UUID)
+	if damage != "" {
+		bad = append(bad, damage)
+	}
 	for _, why := range bad {
 		t.Damage = append(t.Damage, fmt.Sprintf("%s: %s", name, why))
 	}

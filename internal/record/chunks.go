@@ -8,7 +8,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ctf"
 )
 
-// beginChunk makes the directory of the next chunk.
+// beginChunk makes the directory of the next chunk, or nothing.
 func (w *writer) beginChunk() error {
 	w.dir, w.name = w.root, "."
 	if w.opt.rotates() {
@@ -18,14 +18,21 @@ func (w *writer) beginChunk() error {
 		}
 		dir, err := w.root.OpenRoot(w.name)
 		if err != nil {
-			return err
+			return errors.Join(err, w.root.Remove(w.name))
 		}
 		w.dir = dir
+	}
+	if err := w.dir.Mkdir(ctf.OwnDirectory, 0o700); err != nil {
+		if w.dir != w.root {
+			err = errors.Join(err, w.dir.Close(), w.root.Remove(w.name))
+			w.dir = w.root
+		}
+		return err
 	}
 	w.mu.Lock()
 	w.chunks++
 	w.mu.Unlock()
-	return w.dir.Mkdir(ctf.OwnDirectory, 0o700)
+	return nil
 }
 
 // rotate ends the chunk.

@@ -17,6 +17,7 @@ type writer struct {
 	opt    *Options
 	parent *os.Root // the directory in which root is
 	root   *os.Root // of the trace
+	lock   *os.File // root, locked while it is recorded to
 	remove bool     // nothing stays on disk
 
 	mu      sync.Mutex
@@ -82,8 +83,13 @@ func newWriter(opt *Options) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{opt: opt, parent: parent, root: root, done: make(chan struct{}), files: map[string]*output{}}
+	lock, err := root.Open(".")
+	if err != nil {
+		return nil, err
+	}
+	w := &writer{opt: opt, parent: parent, root: root, lock: lock, done: make(chan struct{}), files: map[string]*output{}}
 	w.change.L = &w.mu
+	ctf.Lock(lock)
 	if opt.Compress {
 		w.squeeze = newCompressor(opt)
 	}
@@ -251,13 +257,19 @@ func (w *writer) append(name string, packet []byte) error {
 		o = &output{f: f}
 		w.files[name] = o
 	}
-	return w.making(name, func() error {
+	err := w.making(name, func() error {
 		if _, err := o.f.Write(packet); err != nil {
 			return errors.Join(err, o.f.Truncate(o.size))
 		}
 		o.size += int64(len(packet))
 		return nil
 	})
+	if err != nil && o.size == 0 { // other viewers read no file that is empty
+		_ = o.f.Close()
+		_ = w.dir.Remove(name)
+		delete(w.files, name)
+	}
+	return err
 }
 
 // making does something that may find the disk full. Then the oldest chunk is removed, if the user keeps a number of them, and it is
@@ -328,7 +340,7 @@ func (w *writer) finish(sum *ctf.Summary) error {
 	if w.dir != w.root {
 		_ = w.dir.Close()
 	}
-	_ = w.root.Close()
+	_ = errors.Join(w.root.Close(), w.lock.Close())
 	if w.remove {
 		_ = w.parent.RemoveAll(filepath.Base(w.opt.Dir))
 	}
