@@ -7,6 +7,8 @@ import (
 	"slices"
 	"sort"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/pclntab"
 )
 
 // GoStack says how many bytes Go guarantees below the stack pointer. A goroutine's
@@ -31,7 +33,7 @@ type GoStack struct {
 
 type goFunc struct {
 	lo, hi uint64
-	deltas []goDelta
+	deltas []pclntab.Span // what it has taken from the stack pointer up to a pc
 	asm    bool
 	moves  bool // it sets the stack pointer: its calls run on a system stack
 	check  int  // index of the morestack function that it calls; -1: it has no check
@@ -40,12 +42,6 @@ type goFunc struct {
 	entry  int64 // guaranteed when it is entered
 	calls  []goCall
 	ind    []uint64 // pcs of indirect calls and jumps
-}
-
-// goDelta is what a function has taken from the stack pointer up to a pc.
-type goDelta struct {
-	hi uint64
-	d  int64
 }
 
 type goCall struct {
@@ -60,22 +56,17 @@ const (
 	goLimit = goGuard - goSmall
 )
 
-// NewGoStack examines a program of Go. table is its pclntab, text the executable segment,
-// start the address of runtime.text (0: that of the table's header). Addresses are those
-// of the file.
-func NewGoStack(table []byte, text Region, start uint64) (*GoStack, error) {
-	t, err := openGoTable(table)
-	if err != nil {
-		return nil, err
-	}
+// NewGoStack examines a program of Go: its table of functions, and the executable segment with its code. start is the
+// address of runtime.text (0: that of the table's head). Addresses are those of the file.
+func NewGoStack(t *pclntab.Table, text Region, start uint64) (*GoStack, error) {
 	if start == 0 {
-		start = t.start
+		start = t.Start()
 	}
 	g := &GoStack{}
 	var more []int
 	var injected goInjected
-	for i := range t.nfunc {
-		f, name, err := t.function(i, start)
+	for i := range t.Len() {
+		f, name, err := goFunction(t, i, start)
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +115,8 @@ func (g *GoStack) at(pc uint64) int {
 
 func (f *goFunc) delta(pc uint64) int64 {
 	for _, x := range f.deltas {
-		if pc < x.hi {
-			return x.d
+		if pc < x.Hi {
+			return x.Value
 		}
 	}
 	return f.max
@@ -307,45 +298,24 @@ func (w *goWork) calls(i int) {
 	}
 }
 
-// internal/abi.FuncFlagSPWrite and FuncFlagAsm
-const (
-	goMoves = 2
-	goAsm   = 4
-)
-
-// function reads entry i, with the name of a function of the run-time system.
-func (t *goTable) function(i int, start uint64) (f goFunc, name string, err error) {
-	le := binary.LittleEndian
-	if len(t.funcs) < 8*i+12 {
-		return f, "", errGoTable
+// goFunction reads function i of a table, with the name of a function of the run-time system.
+func goFunction(t *pclntab.Table, i int, start uint64) (f goFunc, name string, err error) {
+	in, err := t.Func(i)
+	if err != nil {
+		return f, "", err
 	}
-	f.lo, f.hi = start+uint64(le.Uint32(t.funcs[8*i:])), start+uint64(le.Uint32(t.funcs[8*i+8:]))
-	at := uint64(le.Uint32(t.funcs[8*i+4:]))
-	if f.hi < f.lo || at+uint64(t.flagsAt) >= uint64(len(t.funcs)) {
-		return f, "", errGoTable
+	f.lo, f.hi, f.asm, f.moves = start+in.Lo, start+in.Hi, in.Asm, in.SetsSP
+	if f.deltas, err = t.Taken(&in); err != nil {
+		return f, "", err
 	}
-	info := t.funcs[at:]
-	f.asm, f.moves = info[t.flagsAt]&goAsm != 0, info[t.flagsAt]&goMoves != 0
-	if off := uint64(le.Uint32(info[4:])); off < uint64(len(t.names)) {
-		b := t.names[off:min(off+64, uint64(len(t.names)))]
-		if n := bytes.IndexByte(b, 0); n >= 0 {
-			name = string(b[:n])
-		}
-	}
-	off := uint64(le.Uint32(info[16:]))
-	if off == 0 {
-		return f, name, nil // it takes nothing from the stack pointer
-	}
-	if off >= uint64(len(t.pcs)) {
-		return f, "", errGoTable
-	}
-	f.deltas, err = goDeltas(t.pcs[off:], f.lo, f.hi)
-	for _, x := range f.deltas {
-		f.max = max(f.max, x.d)
+	for k := range f.deltas {
+		x := &f.deltas[k]
+		x.Hi += start
+		f.max = max(f.max, x.Value)
 		// The prologue pushes rbp and takes the rest of the frame.
-		if x.d > 0 && (f.asked == 0 || f.asked == 8 || x.d > 8 && x.d < f.asked) {
-			f.asked = x.d
+		if x.Value > 0 && (f.asked == 0 || f.asked == 8 || x.Value > 8 && x.Value < f.asked) {
+			f.asked = x.Value
 		}
 	}
-	return f, name, err
+	return f, t.NameOf(&in), nil
 }

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/pclntab"
 )
 
 const goProgram = `package main
@@ -72,7 +74,11 @@ func goStackOf(t testing.TB, bin string) (g *GoStack, names map[string]uint64) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if g, err = NewGoStack(table, Region{Addr: text.Addr, Bytes: code}, text.Addr); err != nil {
+	opened, err := pclntab.Open(table)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = NewGoStack(opened, Region{Addr: text.Addr, Bytes: code}, text.Addr); err != nil {
 		t.Fatal(err)
 	}
 	syms, err := f.Symbols()
@@ -183,9 +189,9 @@ func TestGoStackBody(t *testing.T) {
 		}
 		f := &g.funcs[i]
 		for _, x := range f.deltas {
-			if r, _ := g.Room(x.hi - 1); f.check >= 0 && !f.asm && x.d > 0 {
-				if r < goLimit || r != goLimit+f.max-x.d && r != goGuard-x.d {
-					t.Fatalf("function %#x: %d bytes after %d of %d", addr, r, x.d, f.max)
+			if r, _ := g.Room(x.Hi - 1); f.check >= 0 && !f.asm && x.Value > 0 {
+				if r < goLimit || r != goLimit+f.max-x.Value && r != goGuard-x.Value {
+					t.Fatalf("function %#x: %d bytes after %d of %d", addr, r, x.Value, f.max)
 				}
 				checked++
 			}
@@ -221,7 +227,10 @@ func TestGoStackDamaged(t *testing.T) {
 		for k := at; k < min(at+8, len(b)); k++ {
 			b[k] ^= 0xff
 		}
-		_, _ = NewGoStack(b, Region{Addr: text.Addr, Bytes: code[:min(len(code), 1<<16)]}, 0)
-		_, _ = NewGoStack(b[:at], Region{}, 0)
+		for _, b := range [][]byte{b, b[:at]} {
+			if opened, err := pclntab.Open(b); err == nil {
+				_, _ = NewGoStack(opened, Region{Addr: text.Addr, Bytes: code[:min(len(code), 1<<16)]}, 0)
+			}
+		}
 	}
 }

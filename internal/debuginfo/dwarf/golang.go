@@ -1,9 +1,10 @@
 package dwarf
 
 import (
-	"bytes"
 	"errors"
 	"strings"
+
+	"github.com/jalon-trace/jalon/internal/debuginfo/pclntab"
 )
 
 // IsGo reports whether the module has code of Go's compiler, whose run-time system moves
@@ -37,16 +38,16 @@ func (pr *prologues) GoCode(vaddr uint64) (is bool) {
 	return pr.ofGo()
 }
 
-// GoTable returns the table of functions that Go's run-time system has, and the address
-// that the functions' offsets in it are counted from.
-func (ob *object) GoTable() (table []byte, start uint64, err error) {
+// GoTable returns the table of functions that Go's run-time system has, and the address that the functions' offsets in it are
+// counted from.
+func (ob *object) GoTable() (table *pclntab.Table, start uint64, err error) {
 	defer ob.guard(&err)()
-	b, start, ok := ob.file.GoTable()
+	table, start, ok := ob.file.GoTable()
 	if !ok {
 		return nil, 0, errors.New("Go's table of functions was not found: it has no section, no symbols, and no known version")
 	}
 	for _, s := range ob.lookupSymbols("runtime.text") {
 		start = s.Value
 	}
-	return bytes.Clone(b), start, nil
+	return table.Clone(), start, nil
 }
