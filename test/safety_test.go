@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"sync"
 	"syscall"
@@ -414,6 +415,15 @@ func TestGoProgram(t *testing.T) {
 		r := unchanged(t, []string{other}, "--avoid", "3", "-f", "none", "uprobe:"+other+":main.step if ($rdi == 99)", "-c", "$regs")
 		if r.sum.Hits != 40000 {
 			t.Errorf("%v: %+v", flags, r.sum)
+		}
+	}
+	// Its lines and its call frames are there, too.
+	stripped := filepath.Join(dir, "other")
+	want := regexp.MustCompile(`(?s)#0 [^\n]*main\.step\S* at \S*main\.go:9\n[^\n]*#1 [^\n]*main\.main\.func1\S* at \S*main\.go:19\n[^\n]*#2 [^\n]*runtime\.goexit\S* at \S*asm_amd64\.s:\d+\n`)
+	for _, file := range []string{prog, stripped} {
+		r := jalon(t, "trace", "main.go:9 if ($rax == 99)", "-c", "$bt", "--", file)
+		if n := len(want.FindAllString(r.stdout, -1)); n != 8 {
+			t.Errorf("%s has %d of 8 stacks:\n%s%s", file, n, tail(r.stdout), tail(r.stderr))
 		}
 	}
 }

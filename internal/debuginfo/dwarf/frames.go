@@ -3,6 +3,8 @@ package dwarf
 import (
 	"fmt"
 
+	"github.com/jalon-trace/jalon/internal/arch/amd64"
+	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/debuginfo/dwarf/frame"
 	"github.com/jalon-trace/jalon/internal/unwind"
 )
@@ -66,8 +68,10 @@ func (cf *callFrames) frames() *frame.Table {
 	if cf.dbg != nil {
 		debug = cf.dbg
 	}
-	if b, err := debug.Bytes(".debug_frame"); err == nil {
+	if b, err := debug.Bytes(".debug_frame"); err == nil && len(b) > 0 {
 		src.DebugFrame = b
+	} else if table, start, ok := cf.file.GoTable(); ok && host.Processor == &amd64.Processor {
+		src.DebugFrame = goFrames(table, start)
 	}
 	cf.cfi = frame.New(src)
 	return cf.cfi

@@ -110,10 +110,12 @@ func (fs *functions) demangle(name string) string {
 }
 
 func (fs *functions) fromSymbol(s elf.Symbol, end uint64) *Function {
-	return &Function{
+	f := &Function{
 		Name: fs.demangle(s.Name), Linkage: s.Name, Lo: s.Value, Hi: end, FromSymbols: true,
 		Ranges: []debuginfo.Range{{Lo: s.Value, Hi: end}},
 	}
+	f.File, f.Line = fs.golang.declared(s.Value)
+	return f
 }
 
 // Functions lists the functions whose name or linkage name matches the glob (*,
@@ -285,7 +287,7 @@ func (fs *functions) Calls(vaddr uint64) []debuginfo.SourceLine {
 }
 
 func (fs *functions) codeName(vaddr uint64) (c codeName) {
-	if l := fs.lineAt(vaddr); l.File != nil {
+	if l := fs.sourceAt(vaddr); l.File != nil {
 		c.file, c.line = l.File.Full, l.Line
 	}
 	if b := fs.blockAt(vaddr, false); b != nil {

@@ -18,10 +18,11 @@ type info struct {
 	finder elf.Finder
 	alt    *elf.File
 
-	d    *data // nil without DWARF
-	from string
-	why  string
-	idx  *unitIndex
+	d      *data // nil without DWARF
+	golang *goLines
+	from   string
+	why    string
+	idx    *unitIndex
 	// idxRead: the index came from the cache.
 	idxRead bool
 
@@ -115,6 +116,14 @@ func (in *info) names() *unitIndex {
 		}
 	}
 	return in.idx
+}
+
+// sourceAt is lineAt for what is shown: without DWARF, Go has lines of its own, and no more.
+func (in *info) sourceAt(pc uint64) line.Place {
+	if in.unitFor(pc) == nil {
+		return in.golang.find(pc)
+	}
+	return in.lineAt(pc)
 }
 
 func (in *info) lineAt(pc uint64) line.Place {

@@ -62,7 +62,7 @@ func assemble(path string, f *elf.File, opt Options) *Module {
 	m.object = &object{border: m.border, file: f, syms: f}
 	m.info = &info{
 		object: m.object, opt: opt, splits: map[string]*splitFile{}, warned: map[string]bool{},
-		finder: opt.Finder(),
+		finder: opt.Finder(), golang: &goLines{object: m.object},
 	}
 	m.callFrames = &callFrames{object: m.object}
 	m.sequences = &sequences{object: m.object}

@@ -250,7 +250,7 @@ func (s *siteSet) sorted() []Site {
 
 // describe fills in the information about the site's address.
 func (ps *places) describe(s *Site) {
-	if l := ps.lineAt(s.Addr); l.File != nil {
+	if l := ps.sourceAt(s.Addr); l.File != nil {
 		s.File, s.Line = l.File.Full, l.Line
 	}
 	if b := ps.blockAt(s.Addr, false); b != nil {

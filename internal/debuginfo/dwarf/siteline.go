@@ -33,10 +33,14 @@ func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 	for _, p := range pcs {
 		s := line.Place{File: p.file, Line: number, PC: p.pc}
 		meant := uint64(0)
-		if !p.file.IsAssembler() {
+		u := ps.unitFor(p.pc)
+		switch {
+		case u == nil:
+			s.PC = ps.onceACall(p.pc)
+		case !p.file.IsAssembler():
 			s = ps.skipPrologue(s)
 		}
-		if u := ps.unitFor(p.pc); u != nil && s.PC != p.pc { // the line where a function begins
+		if u != nil && s.PC != p.pc { // the line where a function begins
 			if f := u.functions().at(p.pc); f != nil {
 				meant = f.d.off
 			}
@@ -47,6 +51,14 @@ func (ps *places) LineSites(file string, number int) (sites []Site, err error) {
 		return nil, noLine(file, number, tables)
 	}
 	return set.sorted(), nil
+}
+
+// onceACall is the address that each call of a function of Go runs once, for one that it may run again.
+func (ps *places) onceACall(pc uint64) uint64 {
+	if f, _, ok := ps.symbolAt(pc); ok {
+		return max(pc, ps.behindGoCheck(f.Value))
+	}
+	return pc
 }
 
 // beginsBehind looks for the function that begins between the requested line, which has no code, and that of the site.
@@ -80,6 +92,9 @@ func (ps *places) tables(file string) []*line.Source {
 			}
 			break
 		}
+	}
+	if len(out) == 0 {
+		return ps.golang.sources(file)
 	}
 	return out
 }
@@ -124,6 +139,8 @@ func (ps *places) onePerBlock(pcs []linePC) []linePC {
 			key = b
 		} else if u := ps.unitFor(p.pc); u != nil {
 			key = u
+		} else if f, _, ok := ps.symbolAt(p.pc); ok {
+			key = f.Value
 		}
 		if key != nil && seen[key] {
 			continue
@@ -151,11 +168,11 @@ func noLine(file string, line int, tables []*line.Source) error {
 
 func (ps *places) noFile(file string) error {
 	e := &debuginfo.NotFoundError{What: "source file", Name: file}
-	if ps.d == nil {
+	all := ps.fileNames()
+	if ps.d == nil && len(all) == 0 {
 		e.Hint = ps.path + " has no debug information"
 		return e
 	}
-	all := ps.fileNames()
 	base := path.Base(file)
 	var names []string
 	for _, f := range all {
@@ -183,6 +200,9 @@ func (ps *places) fileNames() []string {
 			}
 		}
 	})
+	if ps.d == nil {
+		ps.golang.eachFile(func(name string) { seen[name] = true })
+	}
 	out := make([]string, 0, len(seen))
 	for f := range seen {
 		out = append(out, f)
