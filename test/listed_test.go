@@ -85,10 +85,16 @@ func listedGo(t *testing.T) string {
 func TestGoInstances(t *testing.T) {
 	need(t, "go")
 	prog := listedGo(t)
-	for place, sites := range map[string]int{"main.Map": 2, "main.Map[int,string]": 1, "main.(*L).Add": 2, "main.(*L[int]).Add": 1} {
-		r := jalon(t, "trace", "-f", "none", "--summary-json", place, "--", prog)
-		if s := fmt.Sprintf(`"sites":%d,`, sites); r.status != 0 || !strings.Contains(r.stderr, s) {
-			t.Errorf("%s: without %s, status %d\n%s", place, s, r.status, r.stderr)
+	stripped := prog + "-stripped"
+	if r := run(t, "objcopy", "--strip-all", prog, stripped); r.status != 0 {
+		t.Fatal(r.stderr)
+	}
+	for place, sites := range map[string]int{"main.Map": 2, "main.Map[int,string]": 1, "main.(*L).Add": 2, "main.(*L[...]).Add": 2, "main.(*L[int]).Add": 1} {
+		for _, prog := range []string{prog, stripped} {
+			r := jalon(t, "trace", "-f", "none", "--summary-json", place, "--", prog)
+			if s := fmt.Sprintf(`"sites":%d,`, sites); r.status != 0 || !strings.Contains(r.stderr, s) {
+				t.Errorf("%s in %s: without %s, status %d\n%s", place, filepath.Base(prog), s, r.status, r.stderr)
+			}
 		}
 	}
 	for place, want := range map[string]string{"main.Map[int,bool]": "main.Map[go.shape.", "Ptr": "main.(*S).Ptr", "S.Val": "main.S.Val"} {

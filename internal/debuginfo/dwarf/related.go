@@ -102,8 +102,7 @@ func (ps *places) goInstances(name string) (out []string) {
 	}
 	bare := strings.ReplaceAll(name, "[...]", "")
 	seen := map[string]bool{}
-	ps.names().each(isFuncTag, func(d die) {
-		n := d.name()
+	take := func(n string) {
 		if seen[n] || n == name || !strings.Contains(n, goShape) {
 			return
 		}
@@ -111,7 +110,13 @@ func (ps *places) goInstances(name string) (out []string) {
 		if withoutShapes(n) == bare || strings.ReplaceAll(n, goShape, "") == name {
 			out = append(out, n)
 		}
-	})
+	}
+	ps.names().each(isFuncTag, func(d die) { take(d.name()) })
+	if ps.d == nil { // a stripped program
+		for _, s := range ps.allFuncSymbols(nil) {
+			take(s.Name)
+		}
+	}
 	return out
 }
 
