@@ -63,8 +63,9 @@ func (a *Kernel) Arm() (err error) {
 	none := absent{Config: &a.Config}
 	named := len(a.Tracepoints) > 1
 	var list []*engine.Program
+	compiling := a.Compiling().Share()
 	for _, tp := range a.Tracepoints {
-		progs, found, err := a.Compiling().All(a.Engine, tp, tp.Tracepoint)
+		progs, found, err := compiling.All(a.Engine, tp, tp.Tracepoint)
 		if stop := a.Interrupted(); stop != nil {
 			return stop
 		}

@@ -75,11 +75,12 @@ func (a *Process) armAll() (pending int, err error) {
 	var bad refusals
 	none := absent{Config: &a.Config}
 	named := len(a.Tracepoints) > 1
+	compiling := a.Compiling().Share()
 	for _, tp := range a.Tracepoints {
 		if tp.Disabled || tp.refused || len(tp.programs) > 0 && a.Engine.Loads(tp.programs) <= tp.loads {
 			continue
 		}
-		list, found, perr := a.Compiling().All(a.Engine, tp, tp.Tracepoint)
+		list, found, perr := compiling.All(a.Engine, tp, tp.Tracepoint)
 		if err := a.Interrupted(); err != nil {
 			return pending, err
 		}

@@ -57,7 +57,13 @@ type Compiling struct {
 	// Progress is called in long loops and can end them by an error; nil is allowed.
 	Progress func(what string, done, of int) error
 
-	known map[string]*ir.Program // finished programs, by Key of the unfinished
+	known map[string]*ir.Program // finished programs, by Key of the unfinished without names
+}
+
+// Share has tracepoints that are compiled after each other share what is equal in them, as the sites of each do.
+func (c *Compiling) Share() *Compiling {
+	c.known = map[string]*ir.Program{}
+	return c
 }
 
 func (c *Compiling) warn(msg string) {
@@ -81,7 +87,9 @@ func (c *Compiling) All(e Engine, key any, tp *tracepoint.Tracepoint) (list []*P
 		}
 	}
 	one := *c
-	one.known = map[string]*ir.Program{}
+	if one.known == nil {
+		one.known = map[string]*ir.Program{}
+	}
 	var left, without tracepoint.Skipped
 	made, failed := make([][]*Program, len(at)), map[int]error{}
 	for i, w := range at {
@@ -236,12 +244,17 @@ func (c *Compiling) Join(key any, tp *tracepoint.Tracepoint, parts []Part) (*Pro
 	return last, nil
 }
 
-// finish is Finish; sites with the same program share the result. The error ends the compilation.
+// finish is Finish; sites with the same program share the result, and other tracepoints have a copy with their name. The error ends the compilation.
 func (c *Compiling) finish(p *ir.Program, label string) (*ir.Program, error) {
 	key := ""
 	if c.known != nil {
-		key = p.Key()
+		key = p.Unnamed().Key()
 		if done := c.known[key]; done != nil {
+			if done.Name != p.Name {
+				named := *done
+				named.Name = p.Name
+				done = &named
+			}
 			return done, nil
 		}
 	}

@@ -2,6 +2,18 @@ package ir
 
 import encoding "encoding/binary"
 
+// Unnamed is a copy of the program without its name and the notes of its blocks, which have no effect at a hit.
+func (p *Program) Unnamed() *Program {
+	c := *p
+	c.Name, c.Blocks = "", make([]*Block, len(p.Blocks))
+	for i, blk := range p.Blocks {
+		b := *blk
+		b.Note = ""
+		c.Blocks[i] = &b
+	}
+	return &c
+}
+
 // Key is the same for two programs exactly if they are the same, with all names and notes.
 func (p *Program) Key() string {
 	b := make([]byte, 0, 1024)

@@ -296,22 +296,69 @@ func (e *loader) features() ebpf.Features {
 	}
 }
 
+// sharedFrom is how many instructions a program has that several keys share: the kernel takes longer to verify it than to detach
+// what is disabled alone, and the cookie is nothing beside what a hit executes.
+const sharedFrom = 500
+
+func length(p *ir.Program) (n int) {
+	for range p.Instrs() {
+		n++
+	}
+	return n
+}
+
+// ofSeveralKeys reports whether a load serves programs of several keys.
+func (l *load) ofSeveralKeys() bool {
+	return slices.ContainsFunc(l.programs, func(p *program) bool { return p.Key != l.programs[0].Key })
+}
+
+// apart gives each program of a load one of its own.
+func apart(l *load) (loads []*load) {
+	for _, p := range l.programs {
+		p.load = &load{programs: []*program{p}}
+		loads = append(loads, p.load)
+	}
+	return loads
+}
+
+// traceEvent names a trace event; the zero value is for other places.
+type traceEvent struct{ group, name string }
+
+func eventOf(p *program) (e traceEvent) {
+	if t := &p.at.v.target; t.Kind == bpf.Tracepoint {
+		e.group, e.name = t.Group, t.Name
+	}
+	return e
+}
+
+// programsAt counts the programs at each trace event. Where there are several, the kernel calls them in the order in which they are attached, so keys
+// share no program there.
+func programsAt(list []*program) map[traceEvent]int {
+	at := map[traceEvent]int{}
+	for _, p := range list {
+		at[eventOf(p)]++
+	}
+	delete(at, traceEvent{})
+	return at
+}
+
 // group puts equal programs together.
 func group(list []*program) (loads []*load) {
 	type key struct {
-		of      any // each key is enabled and disabled by itself
+		of      any // each key is enabled and disabled by itself; nil for long programs
 		kind    bpf.Kind
 		context ebpf.Context
 		space   ebpf.Space
 		via     *dispatcher
 		text    string
 	}
-	groups := map[key]*load{}
+	groups, at := map[key]*load{}, programsAt(list)
 	for _, p := range list {
-		named := *p.IR
-		named.Name = ""
-		v := p.at.v
-		k := key{p.Key, v.target.Kind, v.context, space(p), p.via, named.String()}
+		v, of := p.at.v, p.Key
+		if p.via == nil && at[eventOf(p)] == 1 && length(p.IR) >= sharedFrom {
+			of = nil
+		}
+		k := key{of, v.target.Kind, v.context, space(p), p.via, p.IR.Unnamed().Key()}
 		l := groups[k]
 		if l == nil || !v.target.Kind.Cookies() {
 			l = &load{}

@@ -113,3 +113,19 @@ func counter(pl *script.Place, _ Options) (string, error) {
 	}
 	return pl.Provider.Name + ":" + pl.Target, nil
 }
+
+// at is the plan of a site for another place of its probe, if nothing in it depends on which of the two it is; otherwise nil. The static tracepoints
+// of a probe differ only in their names: args has the same types in all.
+func (s *Site) at(pl *script.Place, opt Options) *Site {
+	const kind = "tracepoint"
+	if s == nil || s.Point.Provider.Name != kind || pl.Provider.Name != kind || s.Point.Label != "" || pl.Label != "" {
+		return nil
+	}
+	text, err := placeText(pl, opt)
+	if err != nil {
+		return nil
+	}
+	other := *s
+	other.Point, other.Place = pl, text
+	return &other
+}

@@ -161,8 +161,13 @@ func planned(p *check.Program, opt Options, c *candidates, inParts map[*check.Pr
 	var bad lang.Diagnostics
 	failed = map[*check.Probe]bool{}
 	for _, pr := range p.Probes {
+		var first *Site
 		for _, pl := range pr.Places {
 			if RunsInJalon(p, pr, pl) {
+				continue
+			}
+			if s := first.at(pl, opt); s != nil {
+				list = append(list, s)
 				continue
 			}
 			for _, target := range targets(pl, opt) {
@@ -179,6 +184,9 @@ func planned(p *check.Program, opt Options, c *candidates, inParts map[*check.Pr
 					bad = addNew(bad, d)
 				}
 				list = append(list, s)
+				if first == nil && len(errs) == 0 {
+					first = s
+				}
 			}
 		}
 	}

@@ -236,3 +236,34 @@ func TestKernelOnly(t *testing.T) {
 		}
 	}
 }
+
+// TestPlacesOfAProbe: the static tracepoints of a probe have one plan, with a place each; other places have their own.
+func TestPlacesOfAProbe(t *testing.T) {
+	for _, c := range []struct {
+		src    string
+		shared bool
+	}{
+		{`tracepoint:a:b, tracepoint:a:c { @n[tid] = count(); print(pid); }`, true},
+		{`rawtracepoint:b, rawtracepoint:c { @n[tid] = count(); print(pid); }`, false},
+	} {
+		s, err := script.Parse("t", c.src)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := check.Check(s, check.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		sites, _, err := Sites(p, Options{})
+		if err != nil || len(sites) != 2 {
+			t.Fatalf("%s: %d sites, %v", c.src, len(sites), err)
+		}
+		a, b := sites[0], sites[1]
+		if got := &a.Collect[0] == &b.Collect[0]; got != c.shared {
+			t.Errorf("%s: one plan: %v", c.src, got)
+		}
+		if !strings.HasSuffix(a.Place, ":b") || !strings.HasSuffix(b.Place, ":c") || a.Point.Name != "b" || b.Point.Name != "c" {
+			t.Errorf("%s: places %s, %s of %s, %s", c.src, a.Place, b.Place, a.Point.Name, b.Point.Name)
+		}
+	}
+}
