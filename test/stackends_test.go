@@ -31,13 +31,15 @@ func TestStackEnds(t *testing.T) {
 func TestFirstStacks(t *testing.T) {
 	prog := compile(t, "gcc", "unaligned.c", "-O2", "-fomit-frame-pointer")
 	const at = "tracepoint:syscalls:sys_enter_getpriority"
-	r := jalon(t, "run", "-q", "-e", at+" /args.which == 77777/ { @[ustack(4)] = count(); }", "--", prog, "quick")
 	stack := regexp.MustCompile(`@\[\n    inner\+\d+\n    middle\+\d+\n    outer\+\d+\n    main\+\d+\n\]: 300\n`)
-	if r.status != 0 || !stack.MatchString(r.stdout) || strings.Contains(r.stderr, "frame pointers") {
-		t.Errorf("status %d\n%s%s", r.status, r.stdout, r.stderr)
+	for _, own := range []string{"", " uprobe:" + prog + ":main { @main = count(); }"} { // with code in the process it is traced by ptrace
+		r := jalon(t, "run", "-q", "-e", at+" /args.which == 77777/ { @[ustack(4)] = count(); }"+own, "--", prog, "quick")
+		if r.status != 0 || !stack.MatchString(r.stdout) || strings.Contains(r.stderr, "frame pointers") {
+			t.Errorf("%s: status %d\n%s%s", own, r.status, r.stdout, r.stderr)
+		}
 	}
 	// At a place that lies at the first own instruction the program is not held; its code is known all the same.
-	r = jalon(t, "trace", "--all", "uprobe:"+prog+":_start", at+" if (args->which == 77777)", "-c", "$ubt", "--", prog, "quick")
+	r := jalon(t, "trace", "--all", "uprobe:"+prog+":_start", at+" if (args->which == 77777)", "-c", "$ubt", "--", prog, "quick")
 	if n := strings.Count(r.stdout, " main+"); r.status != 0 || n != 300 || strings.Contains(r.stdout, "??") {
 		t.Errorf("status %d, %d stacks that reach main\n%.1000s%s", r.status, n, r.stdout, r.stderr)
 	}

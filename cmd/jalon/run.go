@@ -135,7 +135,7 @@ func (c *runCmd) run() error {
 func (c *runCmd) check(s *script.Script, params []string, t target) (*check.Program, error) {
 	p, err := check.Check(s, check.Options{
 		Params: params, Named: t.named, Unsafe: c.Unsafe, Child: t.argv != nil, Process: t.argv != nil || t.pid != 0,
-		Source: source.New(source.Options{DebugDirs: c.debugDirs(), Program: programOf(t)}), Import: importFiles, Env: os.Environ(),
+		Source: source.New(source.Options{DebugDirs: c.debugDirs(), Program: programOf(t)}), Import: importFiles, Env: os.Environ(), Cgroup: cgroupID,
 	})
 	if !c.NoWarn {
 		for _, w := range p.Warnings {

@@ -49,7 +49,7 @@ func (c *traceCmd) options(tps []jalon.Tracepoint) (jalon.Options, error) {
 	}
 	if c.Cgroup != "" {
 		if opt.Kernel.Cgroup, err = cgroupID(c.Cgroup); err != nil {
-			return jalon.Options{}, err
+			return jalon.Options{}, fmt.Errorf("--cgroup %w", err)
 		}
 	}
 	if c.Verbose {
@@ -96,11 +96,11 @@ func cgroupID(dir string) (uint64, error) {
 	}
 	var st unix.Stat_t
 	if err := unix.Stat(dir, &st); err != nil {
-		return 0, fmt.Errorf("--cgroup %s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it after 0::", dir, err)
+		return 0, fmt.Errorf("%s: %w; name a directory below where cgroup2 is mounted, as /proc/PID/cgroup shows it after 0::", dir, err)
 	}
 	var fs unix.Statfs_t
 	if err := unix.Statfs(dir, &fs); err != nil || fs.Type != unix.CGROUP2_SUPER_MAGIC {
-		return 0, fmt.Errorf("--cgroup %s: not a directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
+		return 0, fmt.Errorf("%s: not a directory of cgroup2 (mount -t cgroup2 shows where it is mounted)", dir)
 	}
 	return st.Ino, nil
 }

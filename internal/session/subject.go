@@ -49,11 +49,16 @@ func (x *subject) resume(tid int) {
 	}
 }
 
-// followEarly holds a program that the kernel engine alone traces once more, when it has its libraries: so its stacks are followed by
-// call frame information from its first own instruction on. call calls a function on the session's goroutine.
+// followEarly lets the kernel engine follow the stacks of a program by call frame information from its first own instruction on. A program
+// that the kernel engine alone traces is held once more, when it has its libraries; one that is traced by ptrace waits, and has
+// them. call calls a function on the session's goroutine.
 func (x *subject) followEarly(k arming.KernelEngine, call func(func() error)) {
-	if held := x.held; held != nil && k != nil && k.FollowsStacks() {
+	switch held := x.held; {
+	case k == nil || !k.FollowsStacks():
+	case held != nil:
 		held.AtEntry(func() { call(func() error { k.Mapped(held.Pid()); return nil }) })
+	case x.p != nil:
+		k.Mapped(x.p.Pid())
 	}
 }
 

@@ -41,6 +41,8 @@ type Options struct {
 	Source  Source
 	// Import returns the name and text of each file of an import; from is the importing file.
 	Import func(from, path string) ([]Imported, error)
+	// Cgroup returns the number of the cgroup (v2) of a directory. nil: cgroupid() has no value.
+	Cgroup func(dir string) (uint64, error)
 }
 
 // parameters is a Source that knows which variables have no value at the first instruction of a function.

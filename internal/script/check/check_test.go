@@ -61,7 +61,12 @@ func checked(t *testing.T, src string, params ...string) (*Program, error) {
 	if err != nil {
 		t.Fatalf("%s: %v", src, err)
 	}
-	return Check(s, Options{Source: fake{}, Unsafe: true, Params: params, Named: map[string]string{"n": "7", "on": ""}})
+	return Check(s, Options{Source: fake{}, Unsafe: true, Params: params, Named: map[string]string{"n": "7", "on": ""}, Cgroup: func(dir string) (uint64, error) {
+		if dir != "/cg" {
+			return 0, errors.New(dir + " is no cgroup")
+		}
+		return 1 << 40, nil
+	}})
 }
 
 // TestInferred compares the types of maps and variables.
@@ -104,6 +109,7 @@ func TestInferred(t *testing.T) {
 		{"begin { @m[1] = 2; $f = 0; if (find(@m, 1, $f)) { } $l = len(@m); $h = has_key(@m, 5); }", "@m[int8] int8; $f int8; $h bool; $l int64"},
 		{"begin { if comptime is_integer(@a) { $x = 1 } else { $x = \"no\" } @a = 2; }", "@a int8; $x int8"},
 		{"begin { $n = nsecs(monotonic); $t = strftime(\"%H\", nsecs); $f = 1.5 * 2; }", "$f double; $n uint64; $t timestamp"},
+		{`begin { @ = cgroupid("/cg") }`, "@ uint64"},
 		{"begin { @ = { let $a = 100; avg($a) }; }", "@ avg_t; $a int8"},
 		{"begin { let $x : string[16] = \"abc\"; let $y : typeof($x); $z = (void *)5; $p = &$x; }", "$p string[16] *; $x string[16]; $y string[16]; $z void *"},
 		{"begin { $a = 1 << 2; $b = ~5; $c = 1 - 2; $d = !5; $e = 7 % 3 == 1; $f = -0x80; $g = 0xffffffffffffffff - 1; }", "$a int8; $b int8; $c int8; $d bool; $e bool; $f int8; $g uint64"},
@@ -145,6 +151,7 @@ func typesOf(p *Program) string {
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
+		{`begin { @ = cgroupid("/etc") }`, "1:22 /etc is no cgroup"},
 		{"begin { fake }", `1:9 there is no name "fake"`},
 		{"begin { cout() }", `1:9 there is no function "cout"`},
 		{"begin { @x = 0; @x = \"a\"; }", "1:17 @x has the type int8 and cannot hold a value of type string[2]"},

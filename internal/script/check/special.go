@@ -30,6 +30,15 @@ func (c *specials) special(at script.Expr, w *words.Word, args []script.Expr, ca
 		c.consts[at] = boolConst(c.opts.Child)
 	case "default_str_length":
 		c.consts[at] = intConst(uint64(c.config.Int("max_strlen")))
+	case "cgroupid":
+		if c.opts.Cgroup == nil || !call.Lits[0].Known {
+			break
+		}
+		id, err := c.opts.Cgroup(call.Lits[0].Str)
+		if err != nil {
+			c.fail(args[0], "%s", err)
+		}
+		c.consts[at] = intConst(id)
 	case "is_array", "is_integer", "is_ptr", "is_str", "is_unsigned_integer", "is_literal", "is_scalar":
 		return c.question(at, w, args, call)
 	case "getopt":

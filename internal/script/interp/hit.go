@@ -360,33 +360,6 @@ func containerOf(m *library, x script.Expr, args []script.Expr) val {
 	return num(n)
 }
 
-// join prints the strings of an array of pointers.
-func join(m *library, _ script.Expr, args []script.Expr) val {
-	sep, text := " ", ""
-	if len(args) > 1 {
-		sep = m.expr(args[1]).s
-	}
-	for i := 0; ; i++ {
-		f, ok := m.hit.Site.Fields[plan.Key{X: args[0], Turn: plan.Turn(m.turn, i)}]
-		if !ok {
-			break
-		}
-		b, _, why := m.hit.Record.Field(f.Index)
-		if why != "" {
-			break
-		}
-		if i > 0 {
-			text += sep
-		}
-		text += cstr(string(b))
-	}
-	if !m.opts.JSON {
-		text += "\n"
-	}
-	m.line("join", text)
-	return val{}
-}
-
 // wordAtHit evaluates a word of which a hit has the value.
 func (m *library) wordAtHit(at script.Expr, w *words.Word, args []script.Expr) (val, bool) {
 	f, ok := atHit[w.Name]

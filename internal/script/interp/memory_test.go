@@ -30,7 +30,9 @@ func newFakeKernel() *fakeKernel {
 	le.PutUint32(k.page[64:], 0xffffffff) // pid of the next: -1
 	le.PutUint64(k.page[64+8:], 0x10)     // whose next is not readable
 	copy(k.page[64+17:], "second")        // name
-	copy(k.page[pageSize-5:], "tail")     // ends at the end of the page
+	le.PutUint64(k.page[128:], fakeBase+64+17)
+	le.PutUint64(k.page[136:], fakeBase+17) // an array of pointers that ends with NULL
+	copy(k.page[pageSize-5:], "tail")       // ends at the end of the page
 	return k
 }
 
@@ -64,7 +66,9 @@ func TestMemory(t *testing.T) {
 		`$t = *(struct task *)kptr(0xffff888000001000); print($t.name); print($t.a); print(sizeof($t))`:                                  "first\n2\n32\n",
 		`print(str(kaddr("tail"))); print(buf(kaddr("tail"), 3)); print(strlen((char *)kaddr("tail")))`:                                  "tail\ntai\n4\n",
 		`print(str(kaddr("tail"), 3))`: "ta\n",
-		`print(kaddr("none"))`:         "the kernel has no symbol \"none\"",
+		`join((char **)kptr(0xffff888000001080)); join((char **)kptr(0xffff888000001088), "-")`: "second first\nfirst\n",
+		`join((char **)0)`:     "warning: this could not be read (unreadable address 0x0); the value is 0\n",
+		`print(kaddr("none"))`: "the kernel has no symbol \"none\"",
 		`print((percpu_kaddr("x", 1) - percpu_kaddr("x", 0), jiffies)); debugf("%d", jiffies);`:                "(64, 7)\n",
 		`$a = 5; $p = &$a; $a = 6; print(*$p); $q = (int8 *)&$a; print(*$q);`:                                  "6\n6\n",
 		`$a = (1, "hello", (uint16)2); print(*(&$a)); $s = "xyz"; $c = (int8 *)&$s; print(*($c + 2));`:         "(1, hello, 2)\n122\n",

@@ -146,8 +146,8 @@ func (w *planner) characters(x script.Expr) {
 
 // Limits of join(), as bpftrace has them.
 const (
-	joinStrings = 16
-	joinLength  = 1024
+	JoinStrings = 16
+	JoinLength  = 1024
 )
 
 // join collects the strings of an array of pointers. Their fields are in turns of the call.
@@ -158,9 +158,9 @@ func (w *planner) join(x *script.Call) {
 		return
 	}
 	outer := w.turn
-	for i := range joinStrings {
+	for i := range JoinStrings {
 		w.turn = Turn(outer, i)
-		w.read(x.Args[0], fmt.Sprintf("str(*(char **)(%s + %dUL), %d)", c, 8*i, joinLength-1), types.StringOf(joinLength))
+		w.read(x.Args[0], fmt.Sprintf("str(*(char **)(%s + %dUL), %d)", c, 8*i, JoinLength-1), types.StringOf(JoinLength))
 	}
 	w.turn = outer
 }

@@ -91,7 +91,7 @@ func (w *planner) collect(x script.Expr) {
 	if name := wordOf(x); name != "" && items[name] != nil {
 		c, err := items[name](w)
 		if err != "" {
-			w.fail(x, err, hintKernel(w))
+			w.fail(x, err, "")
 			return
 		}
 		w.read(x, c, t)
@@ -202,7 +202,7 @@ func (w *planner) unknowable(x script.Expr) {
 		case script.Expr:
 			if name := wordOf(n); name != "" && hint == "" && !w.inKernel() && (wordsAtSite[name] != nil || items[name] != nil) {
 				if _, ok := w.value(n); !ok && wordsAtSite[name] != nil {
-					why, hint = name+" cannot be read by code in a process", hintKernel(w)
+					why = name + " cannot be read by code in a process"
 				}
 			}
 		}
@@ -215,14 +215,6 @@ func (w *planner) unknowable(x script.Expr) {
 		why, hint = "this is an array of the record whose length changes", "str("+x.File().Text[x.Span().Lo:x.Span().Hi]+") is the text in it"
 	}
 	w.fail(x, why, hint)
-}
-
-// hintKernel says how a place in a program becomes one of the kernel, which knows more of a hit.
-func hintKernel(w *planner) string {
-	if w.inKernel() || w.s.Point.Provider.Name == "usdt" {
-		return ""
-	}
-	return "the kernel knows it: without -c and -p, the place is the kernel's, in all programs; /comm == \"NAME\"/ selects one"
 }
 
 // items are words that are items of a collect list of their own. They return what is wrong with them here, or C.

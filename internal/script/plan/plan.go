@@ -41,6 +41,9 @@ type Options struct {
 	Files func(pattern string) []string
 	// Foreign reports whether the process will have a program's file only behind an exec, so that its places are the kernel's; nil: none is.
 	Foreign func(file string) bool
+	// refused are the probes that code in the process cannot be: they are noted here. inKernel are those whose places in the program are the
+	// kernel's for that.
+	refused, inKernel map[*check.Probe]bool
 }
 
 // Site is a probe at one of its places.
@@ -58,7 +61,7 @@ type Site struct {
 	Updates  []Update
 	Done     map[script.Node]bool
 	NoRecord bool
-	// Kernel: it is a place of a program that the process has only behind an exec.
+	// Kernel: it is a place of a program that the process has only behind an exec, or of a probe that reads what only the kernel knows.
 	Kernel bool
 	// Child: it depends on Options.Child.
 	Child bool
@@ -126,7 +129,7 @@ func sitesFor(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 	return sites, list, err
 }
 
-func sitesOf(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
+func sitesWith(p *check.Program, opt Options) ([]*Site, []*SiteMap, error) {
 	sites, maps, failed, err := plannedMaps(p, opt, nil)
 	if err == nil {
 		return sites, maps, nil
@@ -173,10 +176,14 @@ func planned(p *check.Program, opt Options, c *candidates, inParts map[*check.Pr
 			for _, target := range targets(pl, opt) {
 				at, opt := *pl, opt
 				at.Target = target
-				kernel := opt.Process && pl.Provider.User && target != "" && opt.Foreign != nil && opt.Foreign(target)
+				process := opt.Process && pl.Provider.User && target != ""
+				kernel := process && (opt.inKernel[pr] || opt.Foreign != nil && opt.Foreign(target))
 				opt.Process = opt.Process && !kernel
 				s, errs := siteOf(p, opt, pr, &at, c, inParts[pr])
 				s.Kernel = kernel
+				if len(errs) > 0 && process && !kernel {
+					opt.refused[pr] = true
+				}
 				if len(errs) > 0 && loops(pr.Body) {
 					failed[pr] = true
 				}

@@ -216,23 +216,32 @@ func TestLongestName(t *testing.T) {
 	}
 }
 
-// TestKernelOnly has that a word which only the kernel knows is refused in a process with the way to have it.
+// TestKernelOnly: probes that read what only the kernel knows are the kernel's, with those at the same functions.
 func TestKernelOnly(t *testing.T) {
-	for _, src := range []string{
-		`uprobe:a:f { @[uid] = count(); }`, `uprobe:a:f { printf("%d", gid); }`, `uprobe:a:f { print(cgroup); }`,
-		`uprobe:a:f { print(username); }`, `uretprobe:a:f { @[pcomm] = count(); }`, `uprobe:a:f { print(ppid); }`,
+	for _, c := range []struct{ src, want string }{
+		{"uprobe:a:f { @[uid] = count(); }", "[true]"},
+		{`uprobe:a:f { printf("%d", gid); }`, "[true]"},
+		{"uprobe:a:f { print(cgroup); } uprobe:a:g { @ = count(); }", "[true false]"},
+		{"uprobe:a:f { print(username); } uprobe:b:f { @ = count(); }", "[true false]"},
+		{"uretprobe:a:f { @[pcomm] = count(); } uprobe:a:f { @t[tid] = nsecs; }", "[true true]"},
+		{"uprobe:a:f { print(ppid); } uprobe:a:* { @[probe] = count(); }", "[true true]"},
+		{"uprobe:a:f { print(ppid); print(kstack); }", "there is no stack of the kernel at a place in a program"},
 	} {
-		s, err := script.Parse("t", src)
+		s, err := script.Parse("t", c.src)
 		if err != nil {
 			t.Fatal(err)
 		}
 		p, err := check.Check(s, check.Options{Process: true})
 		if err != nil {
-			t.Fatalf("%s: %v", src, err)
+			t.Fatalf("%s: %v", c.src, err)
 		}
-		_, _, err = Sites(p, Options{Process: true})
-		if err == nil || !strings.Contains(err.Error(), "without -c and -p") {
-			t.Errorf("%s: %v, without the way to have it", src, err)
+		sites, _, err := Sites(p, Options{Process: true})
+		var kernel []bool
+		for _, s := range sites {
+			kernel = append(kernel, s.Kernel)
+		}
+		if got := fmt.Sprint(kernel); got != c.want && (err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "parent")) {
+			t.Errorf("%s: %s, %v, want %s", c.src, got, err, c.want)
 		}
 	}
 }

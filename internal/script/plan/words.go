@@ -34,8 +34,8 @@ func init() {
 		"cpid": (*translator).child,
 		"tid":  kernel("$tid"), "cpu": (*translator).cpu, "uid": kernel("$uid"), "gid": kernel("$gid"),
 		"cgroup": kernel("$cgroup"), "jiffies": kernel("$jiffies"), "curtask": kernel("$task"),
-		"nsecs": (*translator).nsecs,
-		"argN":  (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
+		"nsecs": (*translator).nsecs, "usermode": (*translator).userMode,
+		"argN": (*translator).argument, "reg": (*translator).register, "retval": (*translator).returned,
 		"ppid": ofTask("real_parent->tgid"), "leader_tid": ofTask("group_leader->pid"), "uaddr": (*translator).userSymbol,
 		"has_key": (*translator).hasKey, "find": (*translator).hasKey,
 		"kptr": first, "uptr": first, "kaddr": (*translator).symbol, "container_of": (*translator).container,
@@ -64,6 +64,15 @@ func (w *translator) nsecs(x script.Expr, _ string, _ []script.Expr) (string, bo
 // written, which has the number for all else.
 func (w *translator) cpu(x script.Expr, _ string, args []script.Expr) (string, bool) {
 	return wide("$cpu", w.typeOf(x)), len(args) == 0 && (w.inKernel() || w.at != nil && !w.at.direct)
+}
+
+// userMode is whether the processor ran a program. Timers and counters interrupt both, and the kernel's addresses are the upper half.
+func (w *translator) userMode(script.Expr, string, []script.Expr) (string, bool) {
+	switch w.s.Point.Provider.Name {
+	case "profile", "interval", "software", "hardware":
+		return "(unsigned char)((long)$pc >= 0)", true
+	}
+	return map[bool]string{true: "(unsigned char)1", false: "(unsigned char)0"}[w.s.Point.Provider.User], true
 }
 
 // child is the process of -c.

@@ -69,7 +69,8 @@ Settings can be given in the environment, as BPFTRACE_ and the setting's name in
 ` + "`jalon run`" + ` checks whole scripts in this language before anything is attached. What a probe reads is collected at its
 site, in the process or in the kernel, with conditions that the site can decide; the rest of the probe is executed by
 jalon when it reads the event, in the order of time, so that all probes have the same maps. Places in a program that
-jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process; otherwise they are uprobes in all
+jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process, or uprobes of it if a probe at the function
+reads what only the kernel knows (uid, gid, username, ppid, pcomm, cgroup, curtask); otherwise they are uprobes in all
 processes. Places of another program are uprobes that have the hits of the same process behind its exec (` + "`" + `-c 'sh -c "exec ./prog"'` + "`" + `). ` + "`profile`, `software` and `hardware`" + ` have the hits
 of that program and of the processes that it starts, other places of the kernel those of all processes. What cannot be read at a site is an error before the script runs: among these so far a pointer that comes
 from a map of jalon's (except if the same hit has put it there). Probes that run in jalon itself (begin, end, timers that read
