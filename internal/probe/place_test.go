@@ -69,6 +69,7 @@ func FuzzParse(f *testing.F) {
 func TestGoArguments(t *testing.T) {
 	for name, want := range map[string]bool{
 		"main.F[int]": true, "main.F[int,string]": true, "main.(*T[int]).f": true, "main.F[*main.S]": true,
+		"example.com/a-b/sub.F[int]": true, "main.F[[]int,map[string]a/b.T]": true, "a/b.F[a-z]": false, "main.F[!a]": false,
 		"main.F": false, "handle[12]": false, "main.F[]": false, "ns::f[ab]": false, "main.F[int]x": false, "main.F[a-z]": false, "main.F[int]*": false,
 	} {
 		if got := hasGoArguments(name); got != want {

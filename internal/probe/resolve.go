@@ -114,17 +114,20 @@ func (p *Place) maybeName() bool {
 	return p.Glob() && (strings.ContainsAny(p.Func, "<(") || strings.Contains(p.Func, "operator") || strings.Contains(p.Func, "[go.shape.") || hasGoArguments(p.Func))
 }
 
-// hasGoArguments reports whether a name ends with the type arguments of a function or type in Go: main.F[int], main.(*T[int]).f.
+// hasGoArguments reports whether a name ends with the type arguments of a function or type in Go: main.F[int], main.(*T[[]int]).f,
+// example.com/a-b.F[int].
 func hasGoArguments(name string) bool {
 	first, last := strings.IndexByte(name, '['), strings.LastIndexByte(name, ']')
 	if first < 0 || last < first+2 || !strings.Contains(name[:first], ".") || strings.Contains(name, "::") {
 		return false
 	}
-	other := func(r rune) bool {
-		return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.,* ()", r)
+	only := func(s, more string) bool {
+		return strings.IndexFunc(s, func(r rune) bool {
+			return !unicode.IsLetter(r) && !unicode.IsDigit(r) && !strings.ContainsRune("_.,* ()", r) && !strings.ContainsRune(more, r)
+		}) < 0
 	}
 	rest := name[last+1:]
-	return strings.IndexFunc(name[:first]+name[first+1:last], other) < 0 && (rest == "" || strings.HasPrefix(rest, ").") && strings.IndexFunc(rest, other) < 0)
+	return only(name[:first], "/-~") && only(name[first+1:last], "/[]") && only(rest, "") && (rest == "" || strings.HasPrefix(rest, ")."))
 }
 
 // ResolveAddress returns the site of an address in the module.
