@@ -128,6 +128,20 @@ func TestGuest_Walks(t *testing.T) {
 			t.Errorf("%s:\n%s\n%s", c.loop, got, p.Errs.String())
 		}
 	}
+	// Two static tracepoints have one long program.
+	p := testkit.Start(t, jalon, "run", "-v", "-e", `tracepoint:syscalls:sys_exit_pread64, tracepoint:syscalls:sys_exit_readv /pid == cpid/ {
+		$d = curtask.fs.pwd.dentry;
+		for $i : 0..60 { if ($d == $d.d_parent) { break; } printf("%s ", str($d.d_name.name)); $d = $d.d_parent; }
+		printf("%s %d\n", probe, args.ret); }`, "-c", calls+" reads")
+	p.Wait()
+	for _, want := range []string{"tracepoint:syscalls:sys_exit_pread64 20000\n", "tracepoint:syscalls:sys_exit_readv 42\n"} {
+		if strings.Count(p.Out.String(), want) != 1 {
+			t.Errorf("%q is missing in\n%s\n%s", want, p.Out.String(), p.Errs.String())
+		}
+	}
+	if !strings.Contains(p.Errs.String(), ", 2 sites") {
+		t.Errorf("the two have no program in common:\n%s", p.Errs.String())
+	}
 }
 
 // Conditions on text are decided at the sites, and pointers in maps are followed in a script that ends at one of them.
