@@ -4,6 +4,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/arch/amd64"
@@ -17,13 +18,22 @@ func TestGoTables(t *testing.T) {
 		t.Skip("call frame information is made for x86-64 only")
 	}
 	dir := t.TempDir()
-	prog, stripped := filepath.Join(dir, "prog"), filepath.Join(dir, "stripped")
-	for _, cmd := range [][]string{{"go", "build", "-o", prog, "../../unwind/testdata/goprog"}, {"strip", "-o", stripped, prog}} {
+	prog, stripped, linked := filepath.Join(dir, "prog"), filepath.Join(dir, "stripped"), filepath.Join(dir, "linked")
+	const src = "../../unwind/testdata/goprog"
+	for _, cmd := range [][]string{
+		{"go", "build", "-o", prog, src}, {"strip", "-o", stripped, prog},
+		{"env", "CGO_ENABLED=1", "go", "build", "-ldflags=-s -w -linkmode=external", "-o", linked, src},
+	} {
 		if out, err := exec.Command(cmd[0], cmd[1:]...).CombinedOutput(); err != nil {
 			t.Fatalf("%v: %v\n%s", cmd, err, out)
 		}
 	}
 	whole, own := open(t, prog), open(t, stripped)
+
+	// C code comes before Go's.
+	if f := open(t, linked).Functions("main.main"); len(f) != 1 || !strings.HasSuffix(f[0].File, "goprog/main.go") {
+		t.Errorf("linked with C code: %+v", f)
+	}
 
 	t.Run("frames", func(t *testing.T) {
 		rows, left := 0, 0

@@ -3,6 +3,7 @@ package elf
 import (
 	stdelf "debug/elf"
 	"encoding/binary"
+	"slices"
 	"strings"
 	"sync"
 
@@ -80,17 +81,31 @@ func (gt *goTables) place() (at, size uint64) {
 	return 0, 0
 }
 
-// starts returns the addresses from which the offsets of the table at an address may be counted: the one in its head, which the
-// dynamic linker may write there, and the beginning of the section with code, if no C code is before Go's.
+// starts returns the addresses from which the offsets of the table at an address may be counted: the one in its head, the
+// addresses of code in the run-time system's description of the program, which alone has it since Go 1.26 (the dynamic
+// linker may write both), and the beginning of the section with code, if no C code is before Go's.
 func (gt *goTables) starts(at uint64) (list []uint64) {
-	if b, err := gt.words.ReadLoaded(at+pclntab.StartAt, 8, 0); err == nil && len(b) == 8 {
-		list = append(list, binary.LittleEndian.Uint64(b))
+	words := []uint64{at + pclntab.StartAt}
+	if s := gt.sections[".go.module"]; s != nil {
+		for off := uint64(0); off+8 <= min(s.Size, maxModule); off += 8 {
+			words = append(words, s.Addr+off)
+		}
+	}
+	for _, at := range words {
+		if b, err := gt.words.ReadLoaded(at, 8, 0); err == nil && len(b) == 8 {
+			if addr := binary.LittleEndian.Uint64(b); gt.IsCode(addr) && !slices.Contains(list, addr) {
+				list = append(list, addr)
+			}
+		}
 	}
 	if s := gt.sections[".text"]; s != nil {
 		list = append(list, s.Addr)
 	}
 	return list
 }
+
+// maxModule bounds the description (runtime.moduledata): the beginning of the code is in its first 200 bytes.
+const maxModule = 512
 
 // countsFrom reports whether the offsets of a table are counted from an address: the code there calls what the table says
 // that Go's functions call.

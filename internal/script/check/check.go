@@ -168,6 +168,8 @@ type checker struct {
 	fn     *script.Function
 	scopes []map[string]*Variable
 	probe  *Probe
+
+	atPlace map[*script.Place]argsType // see argsAt
 }
 
 // maxPasses bounds the inference: each pass carries types over at least one more assignment.

@@ -35,8 +35,13 @@ func (fake) Enumerator(_ *script.Place, name string) (*ctype.Type, int64) {
 }
 
 func (fake) Args(pl *script.Place) (*ctype.Type, error) {
-	if pl.Name != "f" {
+	if pl.Name != "f" && pl.Name != "h" {
 		return nil, errors.New("there is no function " + pl.Name)
+	}
+	if pl.Name == "h" {
+		t := &ctype.Type{Kind: ctype.Struct, Name: "args", Size: 16}
+		t.SetFields([]ctype.Field{{Name: "fd", Type: ctype.ULongT}, {Name: "task", Type: ctype.ArrayOf(ctype.CharT, 8), BitOffset: 64}})
+		return t, nil
 	}
 	t := &ctype.Type{Kind: ctype.Struct, Name: "args", Size: 16}
 	t.SetFields([]ctype.Field{
@@ -92,6 +97,7 @@ func TestInferred(t *testing.T) {
 			"$a int32; $b string[10]; $d struct S; $i int64; $n struct S *; $s struct S *; $u uint8; $x uint32",
 		},
 		{decls + "begin { $e = ONE; $s = sizeof(struct S); $o = offsetof(struct S, next); $f = (enum E)1; }", "$e enum E; $f enum E; $o int8; $s int8"},
+		{"fentry:f,fentry:h { $a = args.fd }", "$a int64"},
 		{"fentry:f { $a = args.fd; $c = args.task.comm; $p = curtask.pid; }", "$a int32; $c string[16]; $p int32"},
 		{"fexit:f { $r = retval; } kretprobe:f { $q = retval; }", "$q uint64; $r int64"},
 		{"uprobe:/p:g { $d = depth * 2; $x = arg0 + 1; }", "$d int64; $x uint64"},
@@ -151,6 +157,7 @@ func typesOf(p *Program) string {
 
 func TestRefused(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
+		{"fentry:f,fentry:h { @ = args.task }", "1:25 args.task has the type struct task_struct * at fentry:f, and string[8] at fentry:h"},
 		{`begin { @ = cgroupid("/etc") }`, "1:22 /etc is no cgroup"},
 		{"begin { fake }", `1:9 there is no name "fake"`},
 		{"begin { cout() }", `1:9 there is no function "cout"`},

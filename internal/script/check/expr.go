@@ -3,6 +3,7 @@ package check
 import (
 	"strings"
 
+	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/types"
@@ -108,7 +109,8 @@ func (c *expressions) ident(x *script.Ident) *types.Type {
 	}
 	if pl := c.place(); pl != nil && c.opts.Source != nil {
 		if t := c.opts.Source.Variable(pl, x.Name); t != nil {
-			return types.FromC(t).In(words.SpaceOf(pl.Provider))
+			all := c.everywhere(x, x.Name, types.FromC(t), func(pl *script.Place) *ctype.Type { return c.opts.Source.Variable(pl, x.Name) })
+			return all.In(words.SpaceOf(pl.Provider))
 		}
 	}
 	hint := ""

@@ -42,6 +42,9 @@ func (c *operators) field(x *script.Field) *types.Type {
 		c.fail(x, "the language has no type for the member %s", x.Name)
 		return ft
 	}
+	if ctx {
+		ft = c.argument(x, t.C, f.Type)
+	}
 	return ft.In(space).WithCtx(ctx && ft.Is(types.Array, types.Struct))
 }
 

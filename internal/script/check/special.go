@@ -17,7 +17,7 @@ func (c *specials) special(at script.Expr, w *words.Word, args []script.Expr, ca
 	case "args":
 		return c.args(at), true
 	case "retval":
-		return c.retval(), true
+		return c.retval(at), true
 	case "ctx":
 		return c.context(w.Result(call)), true
 	case "curtask":
@@ -121,7 +121,7 @@ func (c *specials) args(at script.Expr) *types.Type {
 		c.fail(at, "the arguments of %s are not known here", pl.Point.Text)
 		return types.NoneT
 	}
-	t, err := c.opts.Source.Args(pl)
+	t, err := c.argsAt(pl)
 	if err != nil || t == nil {
 		if err == nil {
 			c.fail(at, "the arguments of %s are not known", pl.Point.Text)
@@ -138,7 +138,7 @@ func (c *specials) args(at script.Expr) *types.Type {
 }
 
 // retval has the type of the function at fexit.
-func (c *specials) retval() *types.Type {
+func (c *specials) retval(at script.Expr) *types.Type {
 	pl := c.place()
 	if pl == nil {
 		return types.Uint64
@@ -146,7 +146,7 @@ func (c *specials) retval() *types.Type {
 	space := words.SpaceOf(pl.Provider)
 	if pl.Provider.Name == "fexit" && c.opts.Source != nil {
 		if t := c.opts.Source.Retval(pl); t != nil {
-			if rt := types.FromC(t); rt.Kind != types.None {
+			if rt := c.everywhere(at, "retval", types.FromC(t), c.opts.Source.Retval); rt.Kind != types.None {
 				return rt.In(space)
 			}
 		}
