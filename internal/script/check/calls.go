@@ -207,6 +207,9 @@ func (c *calls) argument(at script.Expr, w *words.Word, kind words.ArgKind, a sc
 		fine, want = t.Is(types.Int, types.Bool) || t.Castable(), "an integer"
 		if mapFunc(w.Name) != nil {
 			fine = t.Is(types.Int, types.Float) || t.Castable()
+			if t.Kind == types.Float {
+				c.warn(a, "%s() computes with integers: the fraction of the value is dropped; %s(1000 * x) keeps three digits", w.Name, w.Name)
+			}
 		}
 	case words.IntLit:
 		fine, want = lit.Known && t.Kind == types.Int, "an integer literal"
