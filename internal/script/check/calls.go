@@ -208,7 +208,7 @@ func (c *calls) argument(at script.Expr, w *words.Word, kind words.ArgKind, a sc
 		if mapFunc(w.Name) != nil {
 			fine = t.Is(types.Int, types.Float) || t.Castable()
 			if t.Kind == types.Float {
-				c.warn(a, "%s() computes with integers: the fraction of the value is dropped; %s(1000 * x) keeps three digits", w.Name, w.Name)
+				c.warn(a, "%s() computes with integers: the fraction of the value is dropped; %s((int64)(1000 * x)) keeps three digits", w.Name, w.Name)
 			}
 		}
 	case words.IntLit:
