@@ -41,4 +41,14 @@ func TestScriptCases(t *testing.T) {
 			t.Errorf("%s: status %d\n%s%s\nwant\n%s", c.script, r.status, r.stdout, r.stderr, c.want)
 		}
 	}
+	// The error of a place has its position in the script; a filter by the process of -c is no mistake.
+	for _, c := range []struct{ script, stderr string }{
+		{"BEGIN { @ = 1 }\nuprobe:SERVER:no_such_function { @ = 2 }", "--> -e:2:1"},
+		{"uprobe:SERVER:handle /pid == cpid/ { @ = count(); }", ""},
+	} {
+		r := jalon(t, "run", "-q", "-e", strings.ReplaceAll(c.script, "SERVER", server), "-c", server)
+		if c.stderr == "" && r.stderr != "" || !strings.Contains(r.stderr, c.stderr) {
+			t.Errorf("%s: error output\n%s\nwant %q", c.script, r.stderr, c.stderr)
+		}
+	}
 }

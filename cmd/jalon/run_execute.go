@@ -122,7 +122,7 @@ func (j *job) run(signalled context.Context) (*interp.Machine, error) {
 	if runner.HasSites(j.program) {
 		return runner.Run(signalled, j.program, runner.Options{
 			Options: j.options, Ready: notifyReady, Argv: j.argv, Kill: j.kill, Pid: j.pid, USR1: j.usr1, Warn: j.warn, Log: j.log, Maps: j.maps, DebugDirs: j.debugDirs,
-			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr},
+			IO: session.IO{In: os.Stdin, Out: os.Stdout, Err: os.Stderr}, PlaceText: asBpftrace,
 		})
 	}
 	if err := interp.Refuse(j.program, nil, j.options.Kernel != nil); err != nil {

@@ -35,7 +35,7 @@ var forms = []form{
 	{"count > 1 ? 11 : 22", 11},
 	{"(long)count > -1", 1},
 	{"count > -1", 0},
-	{"(char)count", -120},
+	{"(signed char)count", -120}, // the char of kernels has no sign since 6.2
 	{"(unsigned char)count", 136},
 	{"(short)(count * 100)", -24288},
 	{"(_Bool)count", 1},

@@ -47,6 +47,8 @@ type Options struct {
 	Maps      func(string)
 	Ready     func()
 	DebugDirs []string
+	// PlaceText: an error of a place shows the place alone and not where it is in the script, for messages in bpftrace's words.
+	PlaceText bool
 }
 
 // running is a script that runs.
@@ -118,13 +120,7 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 		return nil, err
 	}
 	s := &running{opt: opt, over: make(chan struct{}), ready: make(chan struct{}), program: p, maps: newSiteMaps(siteMaps, p.Config.Int("max_map_keys")), sites: map[*tracepoint.Tracepoint]*plan.Site{}}
-	if warn := opt.Warn; warn != nil && p.Config.Word("missing_probes") == "ignore" {
-		s.opt.Warn = func(text string) {
-			if !strings.HasPrefix(strings.TrimPrefix(text, "warning: "), "error: no ") { // of a place that is not there
-				warn(text)
-			}
-		}
-	}
+	s.opt.Warn = warningsOf(p, opt.Warn)
 	s.planned, s.list = planned, sites
 	s.whereMaps(sites, siteMaps, planned.Process)
 	tps, err := s.tracepoints(sites)
@@ -148,24 +144,6 @@ func Run(ctx context.Context, p *check.Program, opt Options) (*interp.Machine, e
 	}
 	s.machine = interp.New(p, s.opt.Options)
 	return s.machine, s.asWritten(s.run(ctx))
-}
-
-// asWritten gives the diagnostics of places the text that the script has.
-func (s *running) asWritten(err error) error {
-	var list lang.Diagnostics
-	var one *lang.Diagnostic
-	if !errors.As(err, &list) && errors.As(err, &one) {
-		list = lang.Diagnostics{one}
-	}
-	for _, d := range list {
-		for _, site := range s.sites {
-			text := site.Point.Point.Text
-			if full := strings.HasPrefix(text, site.Point.Provider.Name+":"); full && d.Source == "place" && d.Text == site.Place && d.Span == (lang.Span{Hi: len(d.Text)}) {
-				d.Text, d.Span = text, lang.Span{Hi: len(text)}
-			}
-		}
-	}
-	return err
 }
 
 // programOf is the file of the process.
