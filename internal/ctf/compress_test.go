@@ -230,6 +230,34 @@ func TestDamagedFrames(t *testing.T) {
 	}
 }
 
+// TestRepairWithoutRoom: a file is not damaged because there is no room to unpack it.
+func TestRepairWithoutRoom(t *testing.T) {
+	m := makeTrace(t, 2, 2000)
+	m.compressed(t, false)
+	name := filepath.Join(m.dir, OwnDirectory, "process-0"+CompressedSuffix)
+	want, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("TMPDIR", filepath.Join(m.dir, "none"))
+	if done, err := Repair(m.dir); err == nil {
+		t.Errorf("no error; %q", done)
+	}
+	if got, err := os.ReadFile(name); err != nil || !bytes.Equal(got, want) {
+		t.Errorf("the file has changed: %d bytes, before %d; %v", len(got), len(want), err)
+	}
+	_, cause, err := unpackTo(failing{}, bytes.NewReader(want))
+	if cause != nil || !errors.Is(err, errFull) {
+		t.Errorf("a full disk: %v, %v", cause, err)
+	}
+}
+
+var errFull = errors.New("full")
+
+type failing struct{}
+
+func (failing) Write([]byte) (int, error) { return 0, errFull }
+
 // TestRepairRecorded: a trace that is being recorded is not repaired, nor is a part of it.
 func TestRepairRecorded(t *testing.T) {
 	dir := t.TempDir()

@@ -118,6 +118,9 @@ func (r *repairer) compressed(name string) (done string, err error) {
 	plain := filepath.Join(filepath.Dir(filepath.Dir(name)), strings.TrimSuffix(filepath.Base(name), CompressedSuffix))
 	_, perr := os.Lstat(plain)
 	s, good, torn, err := r.packets(name)
+	if err := readable(name); err != nil {
+		return "", err
+	}
 	switch {
 	case errors.Is(err, errCompressed):
 		return "it is removed: nothing of it can be unpacked", os.Remove(name)
@@ -139,6 +142,19 @@ func (r *repairer) compressed(name string) (done string, err error) {
 		return "", fmt.Errorf("%s: something is damaged, and packets follow: it is left as it is", name)
 	}
 	return fmt.Sprintf("%d whole packets are kept, what is damaged is removed", len(good)), s.rewrite(good, Compress)
+}
+
+// readable reports an error of the file system: what cannot be read now is not damaged, and must not be removed.
+func readable(name string) error {
+	f, err := openRegular(name)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	if _, err = io.Copy(io.Discard, f); err != nil {
+		return fmt.Errorf("%s is left as it is: %w", name, err)
+	}
+	return nil
 }
 
 // openedStream is a file of packets that is repaired.
@@ -168,6 +184,9 @@ func (r *repairer) cutTorn(name string) (done string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
+	if err := readable(name); err != nil {
+		return "", err
+	}
 	var whole, end int64 // bytes of packets
 	for i := range good {
 		whole += int64(good[i].size)
