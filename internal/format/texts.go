@@ -88,6 +88,9 @@ func (it item) elements(s *ctype.Type) (v event.Value, parts *texts, ok bool) {
 
 // containerElements prints the elements of the container that a part of type s is; false: they were not read.
 func (p *Printer) containerElements(b []byte, s *ctype.Type, it item, f Fmt) ([]byte, bool) {
+	if it.texts.none() {
+		return b, false
+	}
 	v, parts, ok := it.elements(s)
 	if !ok {
 		return b, false
@@ -113,6 +116,9 @@ func (it item) content(s *ctype.Type, f Fmt) (t *event.MemberText, text event.St
 
 // jsonText writes the text of a part of type s; false: it has none.
 func (it item) jsonText(b []byte, s *ctype.Type) ([]byte, bool) {
+	if it.texts.none() { // most values: what follows allocates
+		return b, false
+	}
 	if v, parts, ok := it.elements(s); ok {
 		of := valueItem(&v, nil)
 		of.texts = parts
@@ -141,6 +147,9 @@ func (it item) jsonText(b []byte, s *ctype.Type) ([]byte, bool) {
 	}
 	return appendChars(b, stringChars(t.Chars), text.Data), true
 }
+
+// none reports whether nothing that the value leads to was collected.
+func (x *texts) none() bool { return x == nil || len(x.list) == 0 }
 
 // missing returns why a text of the value is not whole, or "".
 func (x *texts) missing() string {
