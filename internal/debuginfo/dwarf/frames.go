@@ -70,8 +70,10 @@ func (cf *callFrames) frames() *frame.Table {
 	}
 	if b, err := debug.Bytes(".debug_frame"); err == nil && len(b) > 0 {
 		src.DebugFrame = b
-	} else if table, start, ok := cf.file.GoTable(); ok && host.Processor == &amd64.Processor {
-		src.DebugFrame = goFrames(table, start)
+	} else if host.Processor == &amd64.Processor && cf.ofGo() {
+		if table, start, ok := cf.file.GoTable(); ok {
+			src.DebugFrame = goFrames(table, start)
+		}
 	}
 	cf.cfi = frame.New(src)
 	return cf.cfi

@@ -46,8 +46,5 @@ func (ob *object) GoTable() (table *pclntab.Table, start uint64, err error) {
 	if !ok {
 		return nil, 0, errors.New("Go's table of functions was not found: it has no section, no symbols, and no known version")
 	}
-	for _, s := range ob.lookupSymbols("runtime.text") {
-		start = s.Value
-	}
 	return table.Clone(), start, nil
 }

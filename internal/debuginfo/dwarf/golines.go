@@ -13,7 +13,7 @@ type goLines struct {
 	*object
 
 	once  sync.Once
-	table *pclntab.Table // nil: there is none
+	table *pclntab.Table // nil if the program has none that can be read
 	start uint64
 	files map[string]*line.Source // without entries
 	lists map[string][]*line.Source
@@ -41,25 +41,31 @@ func (gl *goLines) source(name string) *line.Source {
 
 // find finds the line that covers a pc.
 func (gl *goLines) find(pc uint64) line.Place {
-	none := line.Place{PC: pc}
-	if !gl.opened() || pc < gl.start {
-		return none
+	if f := gl.function(pc); f != nil {
+		lines, _ := gl.table.Lines(f) // a damaged function has none
+		for _, l := range lines {
+			if at := pc - gl.start; at >= l.Lo && at < l.Hi {
+				return line.Place{File: gl.source(l.File), Line: l.Line, PC: gl.start + l.Lo, End: gl.start + l.Hi, Stmt: true}
+			}
+		}
 	}
-	i := gl.table.At(pc - gl.start)
+	return line.Place{PC: pc}
+}
+
+// function returns the function that covers an address; nil if the table has none, or it is damaged.
+func (gl *goLines) function(addr uint64) *pclntab.Func {
+	if !gl.opened() || addr < gl.start {
+		return nil
+	}
+	i := gl.table.At(addr - gl.start)
 	if i < 0 {
-		return none
+		return nil
 	}
 	f, err := gl.table.Func(i)
 	if err != nil {
-		return none
+		return nil
 	}
-	lines, _ := gl.table.Lines(&f) // a damaged function has none
-	for _, l := range lines {
-		if at := pc - gl.start; at >= l.Lo && at < l.Hi {
-			return line.Place{File: gl.source(l.File), Line: l.Line, PC: gl.start + l.Lo, End: gl.start + l.Hi, Stmt: true}
-		}
-	}
-	return none
+	return &f
 }
 
 // sources returns the lines of the files that the user's name means.
@@ -119,18 +125,11 @@ func (gl *goLines) eachFunc(visit func(*pclntab.Func)) {
 
 // declared is where the function that begins at an address is declared.
 func (gl *goLines) declared(addr uint64) (file string, number int) {
-	if !gl.opened() || addr < gl.start {
+	f := gl.function(addr)
+	if f == nil || f.Lo != addr-gl.start || f.StartLine <= 0 {
 		return "", 0
 	}
-	i := gl.table.At(addr - gl.start)
-	if i < 0 {
-		return "", 0
-	}
-	f, err := gl.table.Func(i)
-	if err != nil || f.Lo != addr-gl.start || f.StartLine <= 0 {
-		return "", 0
-	}
-	gl.table.Files(&f, func(name string) {
+	gl.table.Files(f, func(name string) {
 		if file == "" { // a function begins with its own code
 			file = name
 		}
