@@ -83,7 +83,7 @@ func follow(list []packet, p packet) (all []packet, why string) {
 	return append(list, p), why
 }
 
-// nextPacket returns the position of the first packet of a trace at from or behind it, -1 if there is none.
+// nextPacket returns the position of the first packet of a trace that begins at from or later, -1 if no packet does.
 func nextPacket(f io.ReaderAt, from int64, uuid [16]byte, checked bool) int64 {
 	if x, ok := f.(*framesSource); ok {
 		i, _ := slices.BinarySearch(x.at, from)

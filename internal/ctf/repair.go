@@ -118,23 +118,28 @@ func (r *repairer) compressed(name string) (done string, err error) {
 	plain := filepath.Join(filepath.Dir(filepath.Dir(name)), strings.TrimSuffix(filepath.Base(name), CompressedSuffix))
 	_, perr := os.Lstat(plain)
 	s, good, torn, err := r.packets(name)
-	if err := readable(name); err != nil {
-		return "", err
-	}
-	switch {
-	case errors.Is(err, errCompressed):
+	if errors.Is(err, errCompressed) {
+		if err := readable(name); err != nil {
+			return "", err
+		}
 		return "it is removed: nothing of it can be unpacked", os.Remove(name)
-	case err != nil:
+	}
+	if err != nil {
 		return "", err
 	}
 	defer s.close()
 	switch whole := !torn && len(good) == len(s.packets); {
 	case perr == nil && whole:
 		return "the file of which it was made is removed", os.Remove(plain)
-	case perr == nil:
-		return "it is removed: the file of which it was made is there", os.Remove(name)
 	case whole:
 		return "", nil
+	}
+	if err := readable(name); err != nil {
+		return "", err
+	}
+	switch {
+	case perr == nil:
+		return "it is removed: the file of which it was made is there", os.Remove(name)
 	case len(good) == 0:
 		return "it is removed: there is no whole packet", os.Remove(name)
 	}
@@ -184,17 +189,19 @@ func (r *repairer) cutTorn(name string) (done string, err error) {
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.close()) }()
-	if err := readable(name); err != nil {
-		return "", err
-	}
 	var whole, end int64 // bytes of packets
 	for i := range good {
 		whole += int64(good[i].size)
 		end = good[i].at + int64(good[i].size)
 	}
-	switch rest := s.file.Size() - whole; {
-	case rest == 0 && !torn && whole > 0:
+	rest := s.file.Size() - whole
+	if rest == 0 && !torn && whole > 0 {
 		return "", nil
+	}
+	if err := readable(name); err != nil {
+		return "", err
+	}
+	switch {
 	case !r.checked && nextPacket(s.file, end+1, r.uuid, false) >= 0:
 		return "", fmt.Errorf("%s: what is at %d is damaged, and packets follow: it is left as it is", name, end)
 	case whole == 0:

@@ -53,6 +53,7 @@ type argsType struct {
 	err error
 }
 
+// argsAt returns the arguments at a place. They are asked for once: each pass over the script needs them.
 func (c *checker) argsAt(pl *script.Place) (*ctype.Type, error) {
 	a, ok := c.atPlace[pl]
 	if !ok {
