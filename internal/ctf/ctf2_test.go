@@ -364,10 +364,7 @@ func quoted(b []byte) string {
 // TestCTF2: the metadata of CTF 2 have what the specification asks for, and a reader that knows only these finds the events and values that
 // babeltrace2 finds by the metadata of CTF 1.8.
 func TestCTF2(t *testing.T) {
-	tool, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		t.Fatalf("%v (scripts/deps.sh installs it)", err)
-	}
+	testkit.Need(t, "babeltrace2")
 	first := uint64(testkit.Seed(t, 1))
 	for seed := first; seed < first+2; seed++ {
 		m := makeTrace(t, seed, 200)
@@ -389,7 +386,7 @@ func TestCTF2(t *testing.T) {
 			}
 			r.packets(b, events)
 		}
-		out, err := exec.Command(tool, "--clock-cycles", "--no-delta", m.dir).Output()
+		out, err := exec.Command("babeltrace2", "--clock-cycles", "--no-delta", m.dir).Output()
 		if err != nil {
 			t.Fatal(err)
 		}

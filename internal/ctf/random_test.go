@@ -306,10 +306,7 @@ func (m *made) write(t testing.TB, name string, b []byte) {
 // TestRandomTraces: events of random schemas come back from disk with all values, states and times; babeltrace2 reads the trace
 // without a warning, with the same events in the same order.
 func TestRandomTraces(t *testing.T) {
-	tool, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		t.Fatalf("%v (scripts/deps.sh installs it)", err)
-	}
+	testkit.Need(t, "babeltrace2")
 	first := uint64(testkit.Seed(t, 1))
 	for seed := first; seed < first+8; seed++ {
 		m := makeTrace(t, seed, 400)
@@ -317,7 +314,7 @@ func TestRandomTraces(t *testing.T) {
 		mid := m.events[len(m.events)/3].time
 		checkRead(t, seed, m, Query{From: mid, To: m.events[len(m.events)/2].time})
 		var out, errs bytes.Buffer
-		cmd := exec.Command(tool, "--clock-cycles", "--no-delta", m.dir)
+		cmd := exec.Command("babeltrace2", "--clock-cycles", "--no-delta", m.dir)
 		cmd.Stdout, cmd.Stderr = &out, &errs
 		if err := cmd.Run(); err != nil || errs.Len() > 0 {
 			t.Fatalf("seed %d: babeltrace2: %v\n%s", seed, err, errs.String())

@@ -10,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/jalon-trace/jalon/test/testkit"
 )
 
 // metadata describes the packets of a ring with two sites of this test. The id of an event is the upper half of its word, that of a
@@ -50,10 +52,7 @@ event { id = 8388613; stream_id = 0; name = "long"; fields := struct { u64 n; u6
 // TestPackets: sub-buffers of a ring that is overwritten, copied as they are and with filled heads, are a CTF trace: babeltrace2
 // reads every event with its time and values, and each context, without a warning; it sees the hits that were lost.
 func TestPackets(t *testing.T) {
-	tool, err := exec.LookPath("babeltrace2")
-	if err != nil {
-		t.Fatalf("%v (scripts/deps.sh installs it)", err)
-	}
+	testkit.Need(t, "babeltrace2")
 	s := newShared(t, geometry(t, 1, 16*PageSize, 6))
 	w := []*writer{newWriter(s, 4, nil), newWriter(s, 5, nil)}
 	const first, step, lost = 1 << 40, 1000, 7
@@ -96,7 +95,7 @@ func TestPackets(t *testing.T) {
 		t.Fatal(err)
 	}
 	var out, errs bytes.Buffer
-	cmd := exec.Command(tool, "--clock-cycles", "--no-delta", dir)
+	cmd := exec.Command("babeltrace2", "--clock-cycles", "--no-delta", dir)
 	cmd.Stdout, cmd.Stderr = &out, &errs
 	if err := cmd.Run(); err != nil {
 		t.Fatalf("%v\n%s", err, errs.String())
