@@ -57,10 +57,20 @@ func (w *writer) lastPart(ctx context.Context) (Part, error) {
 	}
 }
 
+// keeps notes the size of a chunk that is complete; 0: it is removed.
+func (w *writer) keeps(name string, size int64) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kept[name] = size; size == 0 {
+		delete(w.kept, name)
+	}
+}
+
 func (w *writer) removeOldest() error {
 	name := w.old[0]
 	w.old = w.old[1:]
 	w.removed++
+	w.keeps(name, 0)
 	if w.squeeze != nil {
 		return w.squeeze.remove(w.root, name)
 	}
@@ -77,8 +87,9 @@ func (w *writer) endChunk() error {
 		return err
 	}
 	w.old = append(w.old, w.name)
+	w.keeps(w.name, w.part.Bytes)
 	if w.squeeze != nil {
-		w.squeeze.add(w.root, w.name)
+		w.squeeze.add(w.root, w.name, w.part.Bytes)
 	}
 	for w.opt.Keep > 0 && len(w.old) >= w.opt.Keep { // with the one that begins
 		if err := w.removeOldest(); err != nil {

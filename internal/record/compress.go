@@ -3,8 +3,10 @@ package record
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
@@ -15,7 +17,8 @@ import (
 type compressor struct {
 	opt  *Options
 	mu   sync.Mutex
-	todo map[string]bool // chunks that wait, or are being compressed
+	todo map[string]int64 // sizes of chunks that wait, or are being compressed
+	did  sync.Cond        // todo has become smaller
 	work chan chunkOf
 	done chan struct{}
 }
@@ -29,12 +32,13 @@ type chunkOf struct {
 var errRemoved = errors.New("the chunk was removed")
 
 func newCompressor(opt *Options) *compressor {
-	c := &compressor{opt: opt, todo: map[string]bool{}, work: make(chan chunkOf, 1024), done: make(chan struct{})}
+	c := &compressor{opt: opt, todo: map[string]int64{}, work: make(chan chunkOf, 1024), done: make(chan struct{})}
+	c.did.L = &c.mu
 	go func() {
 		defer close(c.done)
 		for x := range c.work {
 			err := c.chunk(x)
-			removed := c.changing(x.name, func() error { delete(c.todo, x.name); return nil }) != nil
+			removed := c.changing(x.name, func() error { c.drop(x.name); return nil }) != nil
 			if err != nil && !removed && opt.Warn != nil {
 				opt.Warn(fmt.Sprintf("%s stays as it is: %v", filepath.Join(opt.Dir, x.name), err))
 			}
@@ -43,13 +47,28 @@ func newCompressor(opt *Options) *compressor {
 	return c
 }
 
-// add compresses a chunk later, unless too many wait.
-func (c *compressor) add(root *os.Root, name string) {
+// drop forgets a chunk. The caller holds mu.
+func (c *compressor) drop(name string) {
+	delete(c.todo, name)
+	c.did.Broadcast()
+}
+
+// wait waits until enough, which gets the size of the largest chunk that is still to be compressed, is true, or there is none.
+func (c *compressor) wait(enough func(largest int64) bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for len(c.todo) > 0 && !enough(slices.Max(slices.Collect(maps.Values(c.todo)))) {
+		c.did.Wait()
+	}
+}
+
+// add compresses a chunk of a size later, unless too many wait.
+func (c *compressor) add(root *os.Root, name string, size int64) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	select {
 	case c.work <- chunkOf{root, name}:
-		c.todo[name] = true
+		c.todo[name] = size
 	default:
 	}
 }
@@ -58,7 +77,7 @@ func (c *compressor) add(root *os.Root, name string) {
 func (c *compressor) remove(root *os.Root, name string) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	delete(c.todo, name)
+	c.drop(name)
 	return root.RemoveAll(name)
 }
 
@@ -66,7 +85,7 @@ func (c *compressor) remove(root *os.Root, name string) error {
 func (c *compressor) changing(name string, do func() error) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if !c.todo[name] {
+	if _, ok := c.todo[name]; !ok {
 		return errRemoved
 	}
 	return do()

@@ -35,7 +35,7 @@ func TestRemovedWhileCompressed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		c.add(root, name)
+		c.add(root, name, 1)
 		if i%2 == 0 {
 			continue
 		}

@@ -44,6 +44,7 @@ type Recorder struct {
 	flushed   time.Time
 	begun     time.Time // of the chunk
 	chunk     int
+	partSize  int64 // at which the chunk ends; 0: none
 	events    atomic.Uint64
 	lost      atomic.Uint64
 	falsified atomic.Bool // the program has overwritten counts of losses
@@ -99,7 +100,7 @@ func Create(opt Options) (*Recorder, error) {
 func (r *Recorder) Begin(s Session) {
 	r.s = s
 	r.identify(s.WallOffset)
-	r.begun, r.flushed = time.Now(), time.Now()
+	r.begun, r.flushed, r.partSize = time.Now(), time.Now(), r.out.partSize()
 	r.target = r.dumper.Target(s.Pid)
 }
 
@@ -243,7 +244,8 @@ func (r *Recorder) take(s *stream) error {
 		return err
 	}
 	r.put(s)
-	if r.opt.Size > 0 && r.out.queued() >= r.opt.Size {
+	if n := r.partSize; n > 0 && r.out.queued() >= n {
+		r.out.early(n)
 		return r.rotate()
 	}
 	return r.out.err()

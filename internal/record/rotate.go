@@ -58,7 +58,7 @@ func (r *Recorder) rotate() error {
 	}
 	r.out.rotate()
 	r.chunk++
-	r.begun, r.changed = time.Now(), true
+	r.begun, r.changed, r.partSize = time.Now(), true, r.out.partSize()
 	r.stacks.known, r.stacks.bytes = nil, 0
 	now := event.Monotonic()
 	for _, t := range r.threads {

@@ -31,6 +31,7 @@ type writer struct {
 	last    *chunkEnd
 	failed  error
 	ended   bool
+	kept    map[string]int64 // sizes of chunks that are complete
 	done    chan struct{}
 
 	// Of the goroutine:
@@ -42,6 +43,7 @@ type writer struct {
 	removed   uint64
 	unwritten uint64 // events of packets that could not be written
 	squeeze   *compressor
+	tight     bool // the user knows that parts end early; of the goroutine that calls rotate
 }
 
 // message is something to do.
@@ -87,7 +89,7 @@ func newWriter(opt *Options) (*writer, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{opt: opt, parent: parent, root: root, lock: lock, done: make(chan struct{}), files: map[string]*output{}}
+	w := &writer{opt: opt, parent: parent, root: root, lock: lock, done: make(chan struct{}), files: map[string]*output{}, kept: map[string]int64{}}
 	w.change.L = &w.mu
 	ctf.Lock(lock)
 	if opt.Compress {
@@ -257,6 +259,7 @@ func (w *writer) append(name string, packet []byte) error {
 		o = &output{f: f}
 		w.files[name] = o
 	}
+	w.waitForRoom(int64(len(packet)))
 	err := w.making(name, func() error {
 		if _, err := o.f.Write(packet); err != nil {
 			return errors.Join(err, o.f.Truncate(o.size))
@@ -323,7 +326,7 @@ func (w *writer) finish(sum *ctf.Summary) error {
 	}
 	if w.squeeze != nil {
 		if w.opt.rotates() && err == nil {
-			w.squeeze.add(w.root, w.name)
+			w.squeeze.add(w.root, w.name, w.part.Bytes)
 		}
 		w.squeeze.finish()
 	}
