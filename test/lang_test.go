@@ -247,6 +247,8 @@ func TestGoPaddedParts(t *testing.T) {
 	compareOther(t, prog, "main.words", []valueOf{{"z", "{a = 6 '\\006', b = 7, c = 8, d = 9}; {a = 6 '\\006', b = 7, c = 8, d = 9}"}})
 	compareOther(t, prog, "main.padded if (p.in.b == 3 && f.b && p.d == 5)", []valueOf{{"p.in.c.len", "4; 4"}})
 	compareOther(t, prog, "main.words if (z.b == 7 && z.c == 8)", []valueOf{{"z.d", "9; 9"}})
+	result := `{x = 40, y = 5, s = "done!", ok = true}`
+	compareOther(t, prog, "main.deferred%return", []valueOf{{"$retval", result + "; " + result}, {"$retval.s.len", "5; 5"}})
 	for _, e := range inOther(t, prog, "main.onStack", "length, ends, whole") {
 		for part, wrong := range map[string]string{"length=": "length=<optimised out>", "ends=": "ends=<optimised out>"} {
 			whole := map[string]string{"length=": `length="length"`, "ends=": "ends={1, 2}"}[part]

@@ -174,7 +174,8 @@ func (ss *scopes) plain(d die, depth int) bool {
 	return true
 }
 
-// goReturned lists the results of a function of Go.
+// goReturned lists the results of a function of Go. A result that a deferred function sets (an open-coded defer) is
+// listed twice by the compiler; it is one result, in the registers of one.
 func (ss *scopes) goReturned(f *fn) Returned {
 	if !strings.Contains(f.d.u.head().producer, "regabi") {
 		return Returned{Why: "the calling convention of this version of Go is not known"}
@@ -183,11 +184,17 @@ func (ss *scopes) goReturned(f *fn) Returned {
 		return Returned{Why: "the function returns its results in memory (ABI0)"}
 	}
 	r := Returned{Go: true}
+	seen := map[string]bool{}
 	for c := range f.d.children() {
 		if c.ab.tag != tagFormalParameter || !c.deepFlag(atVariableParam) {
 			continue
 		}
-		name := strings.TrimPrefix(c.name(), "~")
+		name := c.name()
+		if seen[name] && strings.Trim(name, "_") != "" {
+			continue
+		}
+		seen[name] = true
+		name = strings.TrimPrefix(name, "~")
 		if name == "" || name == "_" {
 			name = fmt.Sprintf("r%d", len(r.Results))
 		}

@@ -7,17 +7,21 @@ import (
 	"github.com/jalon-trace/jalon/internal/debuginfo"
 )
 
-// Args lists the parameters of the innermost function.
+// Args lists the parameters of the innermost function, each once: Go lists a result that a deferred function sets twice.
 func (s *scope) Args() (out []*debuginfo.Variable) {
 	defer s.m.guard(nil)()
 	chain := s.chain()
 	if len(chain) == 0 {
 		return nil
 	}
+	seen := map[string]bool{}
 	for _, d := range chain[len(chain)-1].vars {
-		if d.isParam() && len(d.nameBytes()) > 0 {
-			out = append(out, s.local(d, nil))
+		n := string(d.nameBytes())
+		if !d.isParam() || n == "" || s.u.isGo() && seen[n] && n != "_" {
+			continue
 		}
+		seen[n] = true
+		out = append(out, s.local(d, nil))
 	}
 	return out
 }
