@@ -90,7 +90,7 @@ func Record(dir string, opt RecordOptions) (*Recording, error) {
 func (r *Recording) Dir() string { return r.dir }
 
 func (r *Recording) sink(s *session.Session, _ *record.Redactor) drain.Sink {
-	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Pid: s.Pid(), Unwind: s.Unwind, Sites: s.Sites})
+	r.r.Begin(record.Session{WallOffset: s.WallOffset(), Pid: s.Pid(), Unwind: s.Unwind, Epoch: s.Epoch, Sites: s.Sites})
 	if r.live == nil {
 		return r.r
 	}

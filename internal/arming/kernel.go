@@ -19,6 +19,7 @@ type KernelEngine interface {
 	event.KernelNames
 	Symbol(uint64) string
 	Unwind(*event.Event, *event.Value) []debuginfo.Frame
+	Epoch(*event.Event) uint64
 	Followed(*event.Event, *event.Value) bool
 	StackByNumber(uint64) ([]debuginfo.Frame, error)
 	StackProcess(uint64) int

@@ -32,6 +32,7 @@ type ProcessEngine interface {
 	Slow(all int) string  // a warning about slow sites since the last call
 	Symbol(uint64) string // the name of an address
 	Unwind(v *event.Value, from, to int64) []debuginfo.Frame
+	Epoch(from, to int64) uint64
 	CloseModules()
 }
 

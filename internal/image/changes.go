@@ -3,6 +3,7 @@ package image
 import (
 	"cmp"
 	"slices"
+	"time"
 
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
@@ -19,11 +20,13 @@ type changes struct {
 type codeLog struct {
 	begin  uint64
 	maps   []procdir.Mapping
-	whole  bool      // nothing was mapped before
-	image  *observed // nil: not made yet
-	used   int       // how many of maps it has
-	parent int       // the process that forked it; 0: it was there before, or has called exec
-	before *codeLog  // until then; of another process, if its number was used again
+	times  []uint64             // of maps, ascending
+	whole  bool                 // nothing was mapped before
+	image  *observed            // nil: not made yet
+	used   int                  // how many of maps it has
+	past   map[[2]int]*observed // with so many of maps, as there were so many: see then
+	parent int                  // the process that forked it; 0: it was there before, or has called exec
+	before *codeLog             // until then; of another process, if its number was used again
 }
 
 // maxLogs bounds the processes with logs, maxPrograms the logs of each, maxLogged the mappings of each log.
@@ -75,13 +78,17 @@ func (p *Processes) change(x procdir.Change) {
 		if of != nil {
 			log.maps, log.whole = append(log.maps, of.maps...), log.whole || of.whole
 		}
+		log.times = slices.Repeat([]uint64{x.Time}, len(log.maps))
 		p.begin(x.Pid, log)
 	case x.Map.Start < x.Map.End:
 		if p.logs[x.Pid] == nil {
 			p.begin(x.Pid, &codeLog{})
 		}
+		if o := p.known[x.Pid]; o != nil && slices.ContainsFunc(o.code, func(m procdir.Mapping) bool { return overlapping(&m, &x.Map) }) {
+			o.stale = true
+		}
 		if log := p.logs[x.Pid]; len(log.maps) < maxLogged {
-			log.maps = append(log.maps, x.Map)
+			log.maps, log.times = append(log.maps, x.Map), append(log.times, x.Time)
 		}
 	}
 }
@@ -144,27 +151,110 @@ func (p *Processes) logged(pid int, log *codeLog) *observed {
 	if o != nil && log.used == len(log.maps) {
 		return o
 	}
-	var maps []procdir.Mapping
-	switch {
-	case log.whole:
-	case o != nil:
-		maps = slices.Clone(o.code)
-	default:
-		if maps = slices.Clone(p.forked(log)); maps == nil {
-			return nil
-		}
+	maps, ok := p.base(log, o)
+	if !ok {
+		return nil
 	}
-	for _, m := range log.maps {
-		maps = append(without(maps, &m), m)
-	}
-	slices.SortFunc(maps, func(a, b procdir.Mapping) int { return cmp.Compare(a.Start, b.Start) })
 	if o == nil {
 		o = &observed{Image: New(pid, p.files)}
 		log.image = o
 	}
 	log.used = len(log.maps)
-	o.Update(maps)
+	o.Update(mappedOver(maps, log.maps))
 	return o
+}
+
+// base is the code before a log's; o is what was read of the process.
+func (p *Processes) base(log *codeLog, o *observed) (maps []procdir.Mapping, ok bool) {
+	switch {
+	case log.whole:
+		return nil, true
+	case o != nil:
+		return slices.Clone(o.code), true
+	}
+	maps = slices.Clone(p.forked(log))
+	return maps, maps != nil
+}
+
+// mappedOver are mappings after others were made.
+func mappedOver(maps, made []procdir.Mapping) []procdir.Mapping {
+	for _, m := range made {
+		maps = append(without(maps, &m), m)
+	}
+	slices.SortFunc(maps, func(a, b procdir.Mapping) int { return cmp.Compare(a.Start, b.Start) })
+	return maps
+}
+
+// overlapping reports whether two mappings have an address in common.
+func overlapping(a, b *procdir.Mapping) bool { return a.Start < b.End && b.Start < a.End }
+
+// maxPast bounds the images of a process that with keeps.
+const maxPast = 8
+
+// then is the image of a process at the time of the lookups, if code was mapped since where other code was (a library was unloaded, and
+// another one loaded); nil: its newest image is right.
+func (p *Processes) then(pid int, log *codeLog) *observed {
+	if log == nil || p.now == 0 || len(log.times) == 0 || log.times[len(log.times)-1] <= p.now {
+		return nil
+	}
+	n, _ := slices.BinarySearch(log.times, p.now+1)
+	replaced := func(m procdir.Mapping) bool {
+		return slices.ContainsFunc(log.maps[n:], func(x procdir.Mapping) bool { return overlapping(&m, &x) })
+	}
+	if !slices.ContainsFunc(log.maps[:n], replaced) {
+		return nil
+	}
+	return p.with(pid, log, n)
+}
+
+// unloaded is the image of a process at the time of the lookups, if the log has code at an address that its newest image does not have.
+func (p *Processes) unloaded(pid int, pc uint64) *observed {
+	log, _ := p.earlier(pid)
+	if log == nil || p.now == 0 {
+		return nil
+	}
+	n, _ := slices.BinarySearch(log.times, p.now+1)
+	if !slices.ContainsFunc(log.maps[:n], func(m procdir.Mapping) bool { return m.Contains(pc) }) {
+		return nil
+	}
+	return p.with(pid, log, n)
+}
+
+// with is the image of a process by the first n mappings of a log; nil: too little is known.
+func (p *Processes) with(pid int, log *codeLog, n int) *observed {
+	key := [2]int{n, len(log.maps)}
+	if o, known := log.past[key]; known {
+		return o
+	}
+	if log.past == nil || len(log.past) == maxPast {
+		log.past = map[[2]int]*observed{}
+	}
+	log.past[key] = nil
+	read := p.known[pid]
+	if read == nil || read.part {
+		read = log.image
+	}
+	maps, ok := p.base(log, read)
+	if !ok {
+		return nil
+	}
+	for i := range log.maps[n:] {
+		maps = without(maps, &log.maps[n+i])
+	}
+	o := &observed{Image: New(pid, p.files), read: time.Now(), past: true}
+	o.Update(mappedOver(maps, log.maps[:n]))
+	log.past[key] = o
+	return o
+}
+
+// Epoch identifies the code of a process at the time of the lookups, as far as its changes are known.
+func (p *Processes) Epoch(pid int) uint64 {
+	log, _ := p.earlier(pid)
+	if log == nil || len(log.times) == 0 && log.begin == 0 {
+		return 0
+	}
+	n, _ := slices.BinarySearch(log.times, p.now+1)
+	return log.begin<<10 ^ uint64(n)
 }
 
 // forked is the code that a process had from its birth: that of its parent, if that has not called exec since.

@@ -23,7 +23,7 @@ func TestChanges(t *testing.T) {
 			code = m
 		}
 	}
-	const gone, child, old, other, forked = 1 << 22, 1<<22 + 1, 1<<22 + 2, 1<<22 + 3, 1<<22 + 4 // beyond the largest process number
+	const gone, child, old, other, forked, swaps = 1 << 22, 1<<22 + 1, 1<<22 + 2, 1<<22 + 3, 1<<22 + 4, 1<<22 + 5 // beyond the largest process number
 	over := code
 	over.Path, over.Inode, over.End = "", 0, add
 	batches := [][]procdir.Change{{
@@ -68,6 +68,25 @@ func TestChanges(t *testing.T) {
 		if got := name(c.pid, add+1); got != c.want {
 			t.Errorf("process %d at %d: %q, want %q", c.pid-gone, c.time, got, c.want)
 		}
+	}
+	// A library in place of one that was unloaded: each has the hits of its time, and so has one in whose place there is nothing.
+	batches = [][]procdir.Change{{
+		{Time: 60, Pid: swaps, Exec: true}, {Time: 61, Pid: swaps, Map: code}, {Time: 63, Pid: swaps, Map: over},
+		{Time: 64, Pid: swaps, Map: code}, {Time: 66, Pid: swaps, Map: over},
+	}}
+	epochs := map[uint64]bool{}
+	for _, c := range []struct {
+		time uint64
+		want string
+	}{{62, "add"}, {63, ""}, {65, "add"}, {67, ""}, {61, "add"}, {66, ""}} {
+		p.At(c.time)
+		epochs[p.Epoch(swaps)] = true
+		if got := name(swaps, add-1); (got == "") != (c.want == "") {
+			t.Errorf("at %d: %q, want %q", c.time, got, c.want)
+		}
+	}
+	if len(epochs) != 4 {
+		t.Errorf("%d times have names of their own, want 4", len(epochs))
 	}
 	// A process whose parent was there before.
 	batches = [][]procdir.Change{{{Time: 50, Pid: forked, Parent: os.Getpid()}}}

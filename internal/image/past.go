@@ -12,6 +12,7 @@ type past struct {
 	list   []former // oldest first
 	gone   int64    // up to this time nothing is known any more; 0: all is
 	common overlap
+	added  uint64 // how many were ever in list
 }
 
 // former is an image as it was up to a time, in nanoseconds of CLOCK_MONOTONIC.
@@ -32,6 +33,7 @@ const (
 func (p *past) add(im *Image) {
 	now := procdir.Monotonic()
 	p.list = append(p.list, former{im, now})
+	p.added++
 	for len(p.list) > maxFormer || p.list[0].until < now-int64(formerFor) {
 		p.gone = p.list[0].until
 		p.list = slices.Delete(p.list, 0, 1)
@@ -61,6 +63,22 @@ func (im *Image) Within(from, to int64) *Image {
 	both.mods = slices.DeleteFunc(slices.Clone(a.mods), func(m *Module) bool { return !slices.Contains(b.mods, m) })
 	im.past.common = overlap{a, b, both}
 	return both
+}
+
+// Epoch identifies what Within returns, as far as addresses that both have had a name: names that were found for one are those of all hits
+// of the same epoch.
+func (im *Image) Epoch(from, to int64) uint64 {
+	if len(im.past.list) == 0 {
+		return 0
+	}
+	return im.epoch(from)<<32 | im.epoch(to)
+}
+
+func (im *Image) epoch(ns int64) uint64 {
+	n := 0
+	for list := im.past.list; n < len(list) && ns <= list[len(list)-1-n].until; n++ {
+	}
+	return im.past.added - uint64(n)
 }
 
 // at returns the image as it was at a time.

@@ -26,6 +26,9 @@ type observed struct {
 	*Image
 	read time.Time
 	part bool // only what a hit showed of it
+	past bool // what it was at a time before: see then
+	// stale: other code was mapped where it has some.
+	stale bool
 }
 
 // maxProcesses bounds how many processes are remembered.
@@ -53,16 +56,23 @@ func (p *Processes) of(pid int) *observed {
 	if log, is := p.earlier(pid); is {
 		return p.before(pid, log)
 	}
-	if o := p.known[pid]; o != nil {
-		return o
+	o := p.known[pid]
+	if o == nil || o.stale {
+		o = p.look(pid)
 	}
-	return p.look(pid)
+	if then := p.then(pid, p.logs[pid]); then != nil {
+		return then
+	}
+	return o
 }
 
 // before is the image of an earlier log; nil: there is none.
 func (p *Processes) before(pid int, log *codeLog) *observed {
 	if log == nil {
 		return nil
+	}
+	if then := p.then(pid, log); then != nil {
+		return then
 	}
 	return p.logged(pid, log)
 }
@@ -77,7 +87,7 @@ func (p *Processes) look(pid int) *observed {
 	old := p.known[pid]
 	if err != nil {
 		if old = p.ended(pid); old != nil {
-			old.read = time.Now()
+			old.read, old.stale = time.Now(), false
 		}
 		return old
 	}
@@ -86,7 +96,7 @@ func (p *Processes) look(pid int) *observed {
 	}
 	old.makes = slices.ContainsFunc(maps, func(x procdir.Mapping) bool { return isMade(&x) }) && !tracedHere(pid)
 	old.Update(maps)
-	old.read = time.Now()
+	old.read, old.stale = time.Now(), false
 	return old
 }
 
@@ -104,14 +114,14 @@ func (p *Processes) at(pid int, pc uint64) *observed {
 	if o == nil || o.IsCode(pc) {
 		return o
 	}
-	if _, is := p.earlier(pid); is {
+	if _, is := p.earlier(pid); is || o.past {
 		return nil
 	}
 	if time.Since(o.read) >= reread {
 		o = p.look(pid)
 	}
 	if o == nil || !o.IsCode(pc) {
-		return nil
+		return p.unloaded(pid, pc)
 	}
 	return o
 }

@@ -38,6 +38,9 @@ func (r *Recorder) intern(s *event.Schema, f *event.Field, rec []byte) uint32 {
 		k = append(k, 1)
 	}
 	k = binary.LittleEndian.AppendUint32(k, uint32(r.stacks.ev.Pid))
+	if r.s.Epoch != nil {
+		k = binary.LittleEndian.AppendUint64(k, r.s.Epoch(r.stacks.ev, &v))
+	}
 	k = append(append(k, v.Data...), v.Stack...)
 	r.stacks.key = k
 	if n, ok := r.stacks.known[string(k)]; ok {

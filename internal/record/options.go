@@ -46,6 +46,8 @@ type Session struct {
 	Pid        int // of the traced process; 0: there is none
 	// Unwind returns the frames of a stack.
 	Unwind func(*event.Event, *event.Value) []debuginfo.Frame
+	// Epoch identifies what Unwind finds names in: other code may lie at the addresses of a stack later.
+	Epoch func(*event.Event, *event.Value) uint64
 	// Sites returns how many sites there are.
 	Sites func() int
 }

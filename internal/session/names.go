@@ -51,11 +51,27 @@ func (n *names) Unwind(ev *event.Event, v *event.Value) []debuginfo.Frame {
 	if ev.Schema.Kernel && !n.kern.Engine.Followed(ev, v) {
 		return n.kern.Engine.Unwind(ev, v)
 	}
-	from, to := ev.TimeNS, ev.TimeNS
-	if ev.From != ev.To {
-		from, to = n.clock.Mono(ev.From), n.clock.Mono(ev.To)
-	}
+	from, to := n.span(ev)
 	return n.mine.Engine.Unwind(v, from, to)
+}
+
+// span is when a hit may have been.
+func (n *names) span(ev *event.Event) (from, to int64) {
+	if ev.From != ev.To {
+		return n.clock.Mono(ev.From), n.clock.Mono(ev.To)
+	}
+	return ev.TimeNS, ev.TimeNS
+}
+
+// Epoch identifies the modules by which Unwind names the frames of a stack of the program: equal stacks of one epoch have equal names.
+func (n *names) Epoch(ev *event.Event, v *event.Value) uint64 {
+	switch {
+	case v.Field.Kind != event.UserFrames && v.Field.Kind != event.Stack:
+		return 0
+	case ev.Schema.Kernel && !n.kern.Engine.Followed(ev, v):
+		return n.kern.Engine.Epoch(ev)
+	}
+	return n.mine.Engine.Epoch(n.span(ev))
 }
 
 // Stack is a stack of the process by its number in keys of maps. It is called on the session's goroutine, or after Run.

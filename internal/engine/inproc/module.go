@@ -118,6 +118,14 @@ func (e *Engine) Unwind(v *event.Value, from, to int64) []debuginfo.Frame {
 	return space.Walked(v.Frames(), unwind.End(v.End))
 }
 
+// Epoch identifies the modules by which Unwind names a stack.
+func (e *Engine) Epoch(from, to int64) uint64 {
+	if e.mods.space == nil {
+		return 0
+	}
+	return e.mods.space.Epoch(from, to)
+}
+
 // HasLinker reports whether ld.so is mapped beside a program at its first instruction. A static program
 // contains ld.so's functions, but never calls them.
 func HasLinker(pid int) bool {

@@ -37,3 +37,9 @@ func (e *symbols) KernelSymbol(addr uint64) (event.KernelSymbol, bool) {
 	at, ok := e.facts.kernel.At(addr)
 	return event.KernelSymbol{Name: at.Name, Offset: at.Offset, Size: at.Size, Module: at.Module}, ok
 }
+
+// Epoch identifies the modules by which Engine.Unwind names a stack of the hit's process.
+func (e *symbols) Epoch(ev *event.Event) uint64 {
+	e.user.At(uint64(max(ev.TimeNS, 0)))
+	return e.user.Epoch(ev.Pid)
+}
