@@ -20,7 +20,7 @@ func TestScriptCases(t *testing.T) {
 		{"uprobe:SERVER:handle { if (++@n == 5) { exit(); } printf(\"%d \", @n); } end { clear(@n); }", "1 2 3 4"},
 		{"uprobe:SERVER:handle { $r = args.r; @[(int32)$r->kind, $r->len > 100 ? \"big\" : \"small\"] = count(); } end { print(@[1, \"big\"]); clear(@); }", "13"},
 		{"uprobe:SERVER:handle { @last = (args.r->kind, str(args.r->name), args.r->len); }", "@last: (LIST, style, 8)"},
-		{"uprobe:SERVER:handle { @w = max((int64)(args.r->weight * 2)); }", "@w: 299"},
+		{"uprobe:SERVER:handle { @w = max((int64)(args.r->weight * 2)); @d = max(args.r->weight); @s = sum(args.r->weight); @k[args.r->kind] = avg(args.r->weight); @x += args.r->weight; @l = lhist(args.r->weight, 0, 200, 100); }", "@w: 299\n@d: 149.5\n@s: 22425\n@k[GET]: 74.25\n@k[PUT]: 74.75\n@k[LIST]: 75.25\n@x: 22425\n@l:\n[0, 100)             200 |@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@@|\n[100, 200)           100 |@@@@@@@@@@@@@@@@@@@@@@@@@@                          |"},
 		{"uprobe:SERVER:parse { @[ustack(2)] = count(); } end { print(len(@)); clear(@); }", "1"},
 		{"tracepoint:syscalls:sys_enter_openat /pid == cpid && str(args.filename) == \"/nonexistent\"/ { @ = count(); }", "@: 4"},
 		{"tracepoint:syscalls:sys_exit_write /pid == cpid/ { @ = sum(args.ret); }", "@: 4092"},

@@ -76,11 +76,11 @@ func (c *statements) assignMap(s *script.Assign, m *Map, target script.Expr) {
 	switch {
 	case t.Kind == types.None:
 		return
-	case t.Aggregated() && !(t.Castable() && m.Value.Kind == types.Int):
+	case t.Aggregated() && !(t.Castable() && m.Value.Is(types.Int, types.Float)):
 		m.refused = true
 		hint := ""
 		if t.Castable() {
-			hint = "write a cast, such as (int64), for its value now"
+			hint = "write a cast, such as (" + t.Number().String() + "), for its value now"
 		}
 		c.failHint(s, hint, "a value of type %s cannot be copied from one map to another", t)
 		return

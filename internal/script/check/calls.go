@@ -206,10 +206,7 @@ func (c *calls) argument(at script.Expr, w *words.Word, kind words.ArgKind, a sc
 	case words.IntArg:
 		fine, want = t.Is(types.Int, types.Bool) || t.Castable(), "an integer"
 		if mapFunc(w.Name) != nil {
-			fine = t.Is(types.Int, types.Float) || t.Castable()
-			if t.Kind == types.Float {
-				c.warn(a, "%s() computes with integers: the fraction of the value is dropped; %s((int64)(1000 * x)) keeps three digits", w.Name, w.Name)
-			}
+			fine, want = t.Is(types.Int, types.Float) || t.Castable(), "a number"
 		}
 	case words.IntLit:
 		fine, want = lit.Known && t.Kind == types.Int, "an integer literal"

@@ -104,7 +104,7 @@ func (c *statements) condition(x script.Expr) {
 	if c.lit(x) != nil {
 		return // a literal, strings too
 	}
-	if !t.Is(types.Int, types.Bool, types.Pointer, types.None) && !t.Castable() {
+	if !t.Is(types.Int, types.Float, types.Bool, types.Pointer, types.None) && !t.Castable() {
 		c.fail(x, "a value of type %s is not a condition", t)
 	}
 }

@@ -17,9 +17,9 @@ func (c *operators) unary(x *script.Unary) *types.Type {
 		return types.BoolT
 	case x.Op == "*":
 		return c.deref(x, t)
-	case t.Kind == types.Float && x.Op != "~":
+	case t.Floating() && x.Op != "~":
 		return types.FloatT
-	case !t.Is(types.Int) && !t.Castable(), x.Op == "!":
+	case !t.Is(types.Int) && !t.Castable(), x.Op == "!", t.Floating():
 		c.fail(x, "the operator %s cannot be used on a value of type %s", x.Op, t)
 		return types.NoneT
 	case x.Op == "-":
@@ -63,7 +63,7 @@ func (c *operators) binaryType(at script.Node, op string, x, y script.Expr, a, b
 		return types.BoolT
 	case a.Kind == types.Pointer || b.Kind == types.Pointer:
 		return c.pointers(at, op, a, b)
-	case a.Kind == types.Float && arithmetic(b) || b.Kind == types.Float && arithmetic(a):
+	case a.Floating() && arithmetic(b) || b.Floating() && arithmetic(a):
 		return c.floats(at, op, a, b)
 	case integral(a) && integral(b):
 		return c.integers(at, op, x, y, a, b)
@@ -76,11 +76,11 @@ func (c *operators) binaryType(at script.Node, op string, x, y script.Expr, a, b
 
 // truthy reports whether an operand can be a condition.
 func (c *operators) truthy(x script.Expr, t *types.Type) bool {
-	return integral(t) || t.Is(types.Pointer, types.Float) || c.lit(x) != nil
+	return arithmetic(t) || t.Kind == types.Pointer || c.lit(x) != nil
 }
 
-func integral(t *types.Type) bool   { return t.Is(types.Int, types.Bool) || t.Castable() }
-func arithmetic(t *types.Type) bool { return t.Kind == types.Float || integral(t) }
+func integral(t *types.Type) bool   { return t.Number().Is(types.Int, types.Bool) }
+func arithmetic(t *types.Type) bool { return t.Floating() || integral(t) }
 
 func (c *operators) pointers(at script.Node, op string, a, b *types.Type) *types.Type {
 	p, other := a, b

@@ -140,7 +140,7 @@ func (c *statements) store(v *Variable, at script.Expr, x script.Expr, t *types.
 }
 
 // storable reports whether a value of type t can be assigned to a variable, or used as a key. Aggregations that
-// are one integer can, if the variable is an integer or has no type yet.
+// are one number can, if the variable is a number or has no type yet.
 func (c *statements) storable(cur, t *types.Type) bool {
 	switch {
 	case t.Kind == types.Void:
@@ -148,7 +148,7 @@ func (c *statements) storable(cur, t *types.Type) bool {
 	case t.Aggregated() && !t.Castable():
 		return false
 	case t.Castable():
-		return cur.Is(types.Int, types.None)
+		return cur.Is(types.Int, types.Float, types.None)
 	}
 	return true
 }
@@ -162,7 +162,7 @@ func (c *statements) convert(name string, to *types.Type, x script.Expr, t *type
 		return
 	}
 	switch {
-	case types.Fits(t, to), to.Kind == types.Int && t.Castable(), to.Kind == types.Float && t.Kind == types.Int:
+	case types.Fits(t, to), to.Kind == types.Int && t.Castable() && !t.Float, to.Kind == types.Float && t.Number().Is(types.Int, types.Float):
 	case cuttable(t, to):
 		c.warn(s, "a value of type %s is cut to %s; write a cast if that is meant", t, to)
 	case to.Kind == types.Pointer && t.Kind == types.Pointer && types.Compatible(to, t), to.Kind == types.Buffer && t.Kind == types.Buffer:

@@ -146,9 +146,9 @@ func (m *evaluator) unary(x *script.Unary) val {
 	switch {
 	case x.Op == "!":
 		return truth(!isTrue(v, t))
-	case t.Kind == types.Float && x.Op == "-":
+	case t.Floating() && x.Op == "-":
 		return val{f: -v.f}
-	case x.Op == "+" || t.Kind == types.Float:
+	case x.Op == "+" || t.Floating():
 		return v
 	case x.Op == "-":
 		return num(-v.n)
@@ -172,7 +172,7 @@ func (m *evaluator) binary(x *script.Binary) val {
 // arith computes a op b, of types s and t; r is the type of the result.
 func (m *evaluator) arith(at script.Node, op string, a, b val, s, t, r *types.Type) val {
 	switch {
-	case s.Kind == types.Float || t.Kind == types.Float:
+	case s.Floating() || t.Floating():
 		return floats(op, float(a, s), float(b, t))
 	case s.Is(types.String) && t.Is(types.String):
 		return truth(script.Holds(op, strings.Compare(cstr(a.s), cstr(b.s))))

@@ -42,6 +42,8 @@ func output(t *testing.T, src string, json bool) string {
 	return b.String()
 }
 
+var bar = strings.Repeat("@", 52)
+
 func TestRun(t *testing.T) {
 	for _, c := range []struct{ src, want string }{
 		{`begin { printf("%d %s %x\n", 1 + 2 * 3, "a", 255); }`, "7 a ff\n"},
@@ -50,6 +52,16 @@ func TestRun(t *testing.T) {
 			`begin { @c = count(); @c = count(); @s = sum(5); @s = sum(-7); @a = avg(1); @a = avg(4); @m = min(3); @m = min(-2); @n = max(3); @n = max(9); }`,
 			"@c: 2\n@s: -2\n@a: 2\n@m: -2\n@n: 9\n",
 		},
+		{`begin { $i = 0.0; @h = hist($i / $i); @h = hist(2.5); }`, "warning: the value is not a number (NaN): it is left out\n  --> t:1:24\n   |\n 1 | begin { $i = 0.0; @h = hist($i / $i); @h = hist(2.5); }\n   |                        ^^^^^^^^^^^^^\n@h:\n[2, 4)                 1 |" + bar + "|\n\n"},
+		{
+			`begin { @s = sum(0.5); @s = sum(1); @a[1] = avg(0.5); @a[1] = avg(1.0); @m = min(0.5); @m = min(-0.25); @n = max(1); @n = max(2.5); @t = stats(0.5); @t = stats(0.25); @x = 0.1; @x += 2; @y = @s + 1; @z = (double)@s;
+			print(@a, 1, 3); print((int64)@s); if (@s > 1.4 && @s) { print(-@s); } printf("%f %d\n", @s, (int32)@n); }`,
+			"@a[1]: 0.25\n1\n-1.5\n1.500000 2\n@s: 1.5\n@a[1]: 0.75\n@m: -0.25\n@n: 2.5\n@t: { .count = 2, .average = 0.375, .total = 0.75 }\n@x: 2.1\n@y: 2.5\n@z: 1.5\n",
+		},
+		{`begin { @[1] = sum(0.5); @[2] = sum(-0.5); @[3] = sum(0.25); print(@, 2); zero(@); @l = lhist(-0.5, 0, 2, 1); @l = lhist(1.9, 0, 2, 1); @l = lhist(2.5, 0, 2, 1); @h = hist(0.3); }`,
+			"@[3]: 0.25\n@[1]: 0.5\n" +
+				"@[1]: 0\n@[2]: 0\n@[3]: 0\n@l:\n(..., 0)               1 |" + bar + "|\n[0, 1)                 0 |" + strings.Repeat(" ", 52) + "|\n[1, 2)                 1 |" + bar + "|\n[2, ...)               1 |" + bar + "|\n\n" +
+				"@h:\n[0.25, 0.5)            1 |" + bar + "|\n\n"},
 		{`begin { @ = stats(1); @ = stats(2); @ = stats(3); }`, "@: { .count = 3, .average = 2, .total = 6 }\n"},
 		{`begin { @ = hist(5); } end { print(@); clear(@); }`, "@:\n[4, 8)                 1 |" + strings.Repeat("@", 52) + "|\n\n"},
 		{`begin { @ = lhist(15, 0, 100, 10); }`, "@:\n[10, 20)               1 |" + strings.Repeat("@", 52) + "|\n\n"},

@@ -1,6 +1,7 @@
 package interp
 
 import (
+	"math"
 	"strings"
 	"time"
 
@@ -30,7 +31,7 @@ type cell struct {
 	v      val
 	used   uint64
 	count  uint64
-	total  uint64
+	total  uint64 // of a map of floating-point values: the bits of a double
 	counts []uint64
 	series map[int64]*cell
 }
@@ -82,10 +83,13 @@ func (t *table) evict() bool {
 	return true
 }
 
-// update executes count(), sum() and the like.
+// update executes count(), sum() and the like. Of a map of floating-point values n has the bits of a double.
 func (t *table) update(c *cell, fn string, n uint64, signed bool, now time.Time) {
 	c.count++
 	less := func(a, b uint64) bool {
+		if t.Value.Float {
+			return math.Float64frombits(a) < math.Float64frombits(b)
+		}
 		if signed {
 			return int64(a) < int64(b)
 		}
@@ -93,7 +97,7 @@ func (t *table) update(c *cell, fn string, n uint64, signed bool, now time.Time)
 	}
 	switch fn {
 	case "sum", "avg", "stats":
-		c.total += n
+		c.total = plus(c.total, n, t.Value.Float)
 	case "min":
 		if c.count == 1 || less(n, c.total) {
 			c.total = n
@@ -103,11 +107,40 @@ func (t *table) update(c *cell, fn string, n uint64, signed bool, now time.Time)
 			c.total = n
 		}
 	case "hist":
-		c.add(show.HistIndex(int64(n), t.k))
+		c.add(t.histIndex(n))
 	case "lhist":
-		c.add(show.LinearIndex(int64(n), t.low, t.high, t.step))
+		c.add(t.linearIndex(n))
 	case "tseries":
 		t.tick(c, n, signed, now)
+	}
+}
+
+// plus adds numbers, or doubles by their bits.
+func plus(a, b uint64, doubles bool) uint64 {
+	if doubles {
+		return math.Float64bits(math.Float64frombits(a) + math.Float64frombits(b))
+	}
+	return a + b
+}
+
+func (t *table) histIndex(n uint64) int {
+	if t.Value.Float {
+		return show.RealIndex(math.Float64frombits(n), t.k)
+	}
+	return show.HistIndex(int64(n), t.k)
+}
+
+func (t *table) linearIndex(n uint64) int {
+	if !t.Value.Float {
+		return show.LinearIndex(int64(n), t.low, t.high, t.step)
+	}
+	switch x := math.Floor(math.Float64frombits(n)); { // bounds are integers, so this is in the same range
+	case x < float64(t.low):
+		return 0
+	case x >= float64(t.high):
+		return show.LinearIndex(t.high, t.low, t.high, t.step)
+	default:
+		return show.LinearIndex(int64(x), t.low, t.high, t.step)
 	}
 }
 
@@ -144,20 +177,31 @@ func (c *cell) value(t *types.Type) val {
 	case types.Count:
 		return num(c.count)
 	case types.Sum, types.Min, types.Max:
-		return num(c.total)
+		return numberOf(c.total, t)
 	case types.Avg:
-		return num(c.average(t.Signed))
+		return numberOf(c.average(t), t)
 	case types.Stats:
-		return val{list: []val{num(c.count), num(c.average(t.Signed)), num(c.total)}}
+		return val{list: []val{num(c.count), numberOf(c.average(t), t), numberOf(c.total, t)}}
 	}
 	return c.v
 }
 
-func (c *cell) average(signed bool) uint64 {
+// numberOf is a number, or a double by its bits.
+func numberOf(n uint64, t *types.Type) val {
+	if t.Float {
+		return val{f: math.Float64frombits(n)}
+	}
+	return num(n)
+}
+
+// average is the average of what was added up: as its total, the bits of a double or a number.
+func (c *cell) average(t *types.Type) uint64 {
 	switch {
 	case c.count == 0:
 		return 0
-	case signed:
+	case t.Float:
+		return math.Float64bits(math.Float64frombits(c.total) / float64(c.count))
+	case t.Signed:
 		return uint64(int64(c.total) / int64(c.count))
 	}
 	return c.total / c.count
@@ -201,27 +245,24 @@ func (t *table) shown(top int, div uint64) *show.Map {
 		switch t.Value.Kind {
 		case types.Hist, types.LHist:
 			m.Kind = show.Hists
-			h := show.Linear(c.counts, t.low, t.high, max(t.step, 1))
-			if t.Value.Kind == types.Hist {
-				h = show.Hist(c.counts, t.k, div)
-			}
+			h := t.histogram(c, div)
 			e.Hist, e.Order = &h, show.Order{N: c.count}
 		case types.TSeries:
 			m.Kind = show.Serieses
 			e.Series, e.Order = t.points(c)
 		case types.Stats:
 			m.Kind = show.Stats
-			e.Value, e.Order = t.stats(c, div), show.Order{N: c.average(t.Value.Signed), Signed: t.Value.Signed}
+			e.Value, e.Order = t.stats(c, div), order(numberOf(c.average(t.Value), t.Value), t.Value)
 		default:
 			if t.Value.Kind == types.Avg {
 				m.Kind = show.Stats
 			}
-			v := c.value(t.Value)
-			if t.Value.Is(types.Int) || t.Value.Castable() {
-				e.Order = show.Order{N: v.n, Signed: t.Value.Signed}
-				v.n = divided(v.n, div, t.Value.Signed)
+			v, number := c.value(t.Value), t.Value.Number()
+			if number.Is(types.Int, types.Float) {
+				e.Order = order(v, number)
+				v = divided(v, div, number)
 			}
-			e.Value = printed(v, t.Value)
+			e.Value = printed(v, number)
 		}
 		m.Elems = append(m.Elems, e)
 	}
@@ -229,22 +270,44 @@ func (t *table) shown(top int, div uint64) *show.Map {
 	return m
 }
 
-func divided(n, div uint64, signed bool) uint64 {
-	if signed && int64(div) > 0 {
-		return uint64(int64(n) / int64(div))
+func (t *table) histogram(c *cell, div uint64) show.Histogram {
+	switch {
+	case t.Value.Kind == types.LHist:
+		h := show.Linear(c.counts, t.low, t.high, max(t.step, 1))
+		h.Real = t.Value.Float
+		return h
+	case t.Value.Float:
+		return show.RealHist(c.counts, t.k, div)
 	}
-	return n / div
+	return show.Hist(c.counts, t.k, div)
+}
+
+// order is the place of a number among those of its type.
+func order(v val, t *types.Type) show.Order {
+	if t.Floating() || t.Float {
+		return show.RealOrder(v.f)
+	}
+	return show.Order{N: v.n, Signed: t.Signed}
+}
+
+func divided(v val, div uint64, t *types.Type) val {
+	switch {
+	case t.Floating() || t.Float:
+		return val{f: v.f / float64(div)}
+	case t.Signed && int64(div) > 0:
+		return num(uint64(int64(v.n) / int64(div)))
+	}
+	return num(v.n / div)
 }
 
 func (t *table) stats(c *cell, div uint64) printf.Value {
-	number := func(n uint64) printf.Value {
-		if t.Value.Signed {
-			return printf.Int(int64(n))
-		}
-		return printf.Uint(n)
+	number := types.Aggregate(types.Sum, t.Value.Signed).Number()
+	if t.Value.Float {
+		number = types.FloatT
 	}
+	average, total := numberOf(c.average(t.Value), t.Value), numberOf(c.total, t.Value)
 	return printf.Record([]string{"count", "average", "total"},
-		[]printf.Value{number(c.count), number(divided(c.average(t.Value.Signed), div, t.Value.Signed)), number(c.total)})
+		[]printf.Value{printf.Uint(c.count), printed(divided(average, div, number), number), printed(total, number)})
 }
 
 // points is a time series up to its last interval.
@@ -257,14 +320,13 @@ func (t *table) points(c *cell) (*show.Series, show.Order) {
 	for epoch := max(first, last-t.high+1); len(c.series) > 0 && epoch <= last; epoch++ {
 		p := show.Point{Start: time.Unix(0, epoch*t.low)}
 		if e := c.series[epoch]; e != nil {
+			number := types.Aggregate(types.Sum, !t.unsigned)
+			number.Float = t.Value.Float
 			n := e.total
-			switch t.by {
-			case "avg":
-				n = e.average(!t.unsigned)
+			if t.by == "avg" {
+				n = e.average(number)
 			}
-			if p.Value = printf.Int(int64(n)); t.unsigned {
-				p.Value = printf.Uint(n)
-			}
+			p.Value = printed(numberOf(n, number), number)
 		}
 		s.Points = append(s.Points, p)
 	}

@@ -175,7 +175,7 @@ func (m *Machine) assigned(s *script.Assign) (val, *types.Type) {
 // arithType is the type of a compound assignment's operation.
 func arithType(op string, a, b *types.Type) *types.Type {
 	switch {
-	case a.Kind == types.Float || b.Kind == types.Float:
+	case a.Floating() || b.Floating():
 		return types.FloatT
 	case a.Kind == types.Pointer:
 		return a

@@ -41,6 +41,9 @@ func convert(v val, from, to *types.Type) val {
 	case types.Bool:
 		return truth(isTrue(v, from))
 	case types.Float:
+		if to.Size == 4 {
+			return val{f: float64(float32(float(v, from)))}
+		}
 		return val{f: float(v, from)}
 	case types.Array:
 		if from.Kind != types.Array {
@@ -68,10 +71,10 @@ func convert(v val, from, to *types.Type) val {
 
 // integer is a value as an integer of 64 bits.
 func integer(v val, t *types.Type) uint64 {
-	switch t.Kind {
-	case types.Float:
+	switch {
+	case t.Floating():
 		return uint64(int64(v.f))
-	case types.Array:
+	case t.Kind == types.Array:
 		return littleEndian(v, t)
 	}
 	return v.n
@@ -111,7 +114,7 @@ func split(v val, from, to *types.Type) val {
 
 func float(v val, t *types.Type) float64 {
 	switch {
-	case t.Kind == types.Float:
+	case t.Floating():
 		return v.f
 	case t.Signed:
 		return float64(int64(v.n))
@@ -120,10 +123,10 @@ func float(v val, t *types.Type) float64 {
 }
 
 func isTrue(v val, t *types.Type) bool {
-	switch t.Kind {
-	case types.Float:
+	switch {
+	case t.Floating():
 		return v.f != 0
-	case types.String:
+	case t.Kind == types.String:
 		return v.s != ""
 	}
 	return v.n != 0
@@ -163,7 +166,7 @@ func printed(v val, t *types.Type) printf.Value {
 	case types.Bool:
 		return printf.Bool(v.n != 0)
 	case types.Float:
-		return printf.Float(v.f)
+		return printf.Float(v.f, int(8*t.Size))
 	case types.Pointer:
 		return printf.Pointer(v.n)
 	case types.Buffer:
@@ -195,10 +198,7 @@ func printed(v val, t *types.Type) printf.Value {
 		}
 		return printf.Record(names, elems)
 	case types.Count, types.Sum, types.Min, types.Max, types.Avg:
-		if t.Signed {
-			return printf.Int(int64(v.n))
-		}
-		return printf.Uint(v.n)
+		return printed(v, t.Number())
 	}
 	return printf.Text(strings.TrimRight(v.s, "\x00"))
 }

@@ -23,6 +23,7 @@ var (
 	missingRead   = &trouble{text: "the map has no such element; the value is 0", helper: true, call: "map_lookup_elem", message: "Success"}
 	missingDelete = &trouble{text: "the map has no such element to delete", helper: true, call: "map_delete_elem", code: -2, message: "No such file or directory"}
 	unread        = &trouble{text: "this could not be read (%s); the value is 0", call: "probe_read", code: -14, message: "Bad address"}
+	notNumber     = &trouble{text: "the value is not a number (NaN): it is left out"}
 	longLoop      = &trouble{text: "the loop has more than the %d passes that the site executes; this hit ends here"}
 	notReached    = &trouble{text: "the site has not executed this pass of the loop; this hit ends here"}
 	mapFull       = &trouble{text: "the map %s is full, with %d elements; the update is lost", hint: "config = { max_map_keys = N } or let %s = hash(N) makes room", call: "map_update_elem", code: -7, message: "Argument list too long"}

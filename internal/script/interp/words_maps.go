@@ -2,6 +2,7 @@ package interp
 
 import (
 	"fmt"
+	"math"
 	"strings"
 	"time"
 
@@ -109,6 +110,9 @@ func (m *library) length(at script.Expr, args []script.Expr) val {
 	return num(uint64(len(m.maps[x.Name].elems)))
 }
 
+// adds are the functions that make a sum, which is not a number if one of the values is none.
+var adds = map[string]bool{"sum": true, "avg": true, "stats": true, "tseries": true}
+
 // aggregate executes @m = count() and the like.
 func (m *library) aggregate(x script.Expr, call *script.Call, t *table, key val) {
 	if b, ok := x.(*script.Block); ok && x != script.Expr(call) { // the statements before the call
@@ -126,7 +130,17 @@ func (m *library) aggregate(x script.Expr, call *script.Call, t *table, key val)
 	signed := true
 	if len(call.Args) > 0 {
 		at := m.typeOf(call.Args[0])
-		n, signed = convert(m.expr(call.Args[0]), at, types.IntOf(8, at.Signed || at.Kind == types.Float)).n, at.Signed
+		v := m.expr(call.Args[0])
+		if t.Value.Float {
+			x := float(v, at)
+			if math.IsNaN(x) && !adds[call.Name] {
+				m.warn(call, notNumber)
+				return
+			}
+			n = math.Float64bits(x)
+		} else {
+			n, signed = convert(v, at, types.IntOf(8, at.Signed)).n, at.Signed
+		}
 	}
 	switch call.Name {
 	case "hist":

@@ -190,6 +190,10 @@ func bytesOf(v val, t *types.Type) []byte {
 	out := make([]byte, t.Size)
 	switch t.Kind {
 	case types.Float:
+		if t.Size == 4 {
+			binary.LittleEndian.PutUint32(out, math.Float32bits(float32(v.f)))
+			break
+		}
 		binary.LittleEndian.PutUint64(out, math.Float64bits(v.f))
 	case types.String, types.Buffer, types.Struct:
 		copy(out, v.s)

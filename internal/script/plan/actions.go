@@ -94,7 +94,7 @@ type candidates struct {
 func newCandidates(p *check.Program, opt Options, bad map[string]bool) *candidates {
 	c := &candidates{p: p, maps: map[string]*SiteMap{}, bad: bad, whole: exits(p), keeps: opt.Keeps}
 	for _, m := range p.Maps {
-		if k := (&SiteMap{Map: m, Step: 1}); !opt.InJalon && !bad[m.Name] && (m.Decl == nil || opt.declared) && (m.Value.Aggregated() || scalar(m.Value) && (!c.whole || opt.addresses[m.Name])) {
+		if k := (&SiteMap{Map: m, Step: 1}); !opt.InJalon && !bad[m.Name] && (m.Decl == nil || opt.declared) && (m.Value.Aggregated() && !m.Value.Float || scalar(m.Value) && (!c.whole || opt.addresses[m.Name])) {
 			c.maps[m.Name] = k
 		}
 	}

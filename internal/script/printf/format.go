@@ -2,6 +2,7 @@ package printf
 
 import (
 	"fmt"
+	"math"
 	"strconv"
 	"strings"
 
@@ -207,7 +208,7 @@ func (c *conv) format(v Value) string {
 	case "rh":
 		return c.pad(hexBytes(v.str, false, false))
 	}
-	n, signed, ok := v.Number()
+	n, _, ok := v.Number()
 	if !ok {
 		return "!{not a number: " + v.String() + "}"
 	}
@@ -223,13 +224,7 @@ func (c *conv) format(v Value) string {
 	case "gr":
 		return c.pad(gfpFlags(n))
 	}
-	x := v.flt
-	if v.kind != floatValue {
-		if x = float64(n); signed {
-			x = float64(int64(n))
-		}
-	}
-	return c.float(x)
+	return c.float(v.Real())
 }
 
 // narrow cuts an integer to the size that the length modifier gives, as C does; without one to an int.
@@ -314,8 +309,16 @@ func (c *conv) float(x float64) string {
 		s = strconv.FormatFloat(x, 'e', prec, 64)
 	case 'g':
 		s = strconv.FormatFloat(x, 'g', max(prec, 1), 64)
-	default:
+	default: // Go writes the exponent with two digits at least, C with as many as it has
 		s = strconv.FormatFloat(x, 'x', c.prec, 64)
+		if p := strings.IndexByte(s, 'p'); p >= 0 && s[p+2] == '0' {
+			s = s[:p+2] + s[p+3:]
+		}
+	}
+	d := *c
+	d.prec = -1
+	if math.IsInf(x, 0) || math.IsNaN(x) { // Go writes +Inf and NaN
+		s, d.zero = strings.ToLower(strings.TrimPrefix(s, "+")), false
 	}
 	if verb < 'a' {
 		s = strings.ToUpper(s)
@@ -329,9 +332,10 @@ func (c *conv) float(x float64) string {
 	case c.space:
 		sign = " "
 	}
-	d := *c
-	d.prec = -1
-	return d.number(sign, strings.TrimPrefix(s, "+"))
+	if verb|0x20 == 'a' && len(s) > 2 && s[1]|0x20 == 'x' {
+		sign, s = sign+s[:2], s[2:]
+	}
+	return d.number(sign, s)
 }
 
 func (c *conv) pad(s string) string {

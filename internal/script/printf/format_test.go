@@ -1,6 +1,7 @@
 package printf
 
 import (
+	"math"
 	"strings"
 	"testing"
 
@@ -43,10 +44,13 @@ func TestFormat(t *testing.T) {
 		{"%s %s %s", []Value{Tuple(Int(1), Text("a"), Tuple(Int(2), Int(3))), rec, Array(Int(1), Int(2))}, "(1, a, (2, 3)) { .a = 1, .b = x } [1,2]"},
 		{
 			"%f %.2f %e %g %6.1f|%-8.2f|%+.1f|%08.3f",
-			[]Value{Float(1.5), Float(2.345), Float(12345.678), Float(0.0001), Float(2.25), Float(1), Float(1), Float(-3.14159)},
+			[]Value{Float(1.5, 64), Float(2.345, 64), Float(12345.678, 64), Float(0.0001, 64), Float(2.25, 64), Float(1, 64), Float(1, 64), Float(-3.14159, 64)},
 			"1.500000 2.35 1.234568e+04 0.0001    2.2|1.00    |+1.0|-003.142",
 		},
 		{"%f %.0f", []Value{Int(-3), Uint(7)}, "-3.000000 7"},
+		{"%a %A %012a %a", []Value{Float(1.5, 64), Float(-0.1, 64), Float(1, 64), Float(0, 64)}, "0x1.8p+0 -0X1.999999999999AP-4 0x0000001p+0 0x0p+0"},
+		{"%f %G %5e|%05g|%-5F|", []Value{Float(math.Inf(1), 64), Float(math.NaN(), 64), Float(math.Inf(-1), 64), Float(math.NaN(), 64), Float(math.Inf(1), 64)}, "inf NAN  -inf|  nan|INF  |"},
+		{"%s %s %s %s %s %s", []Value{Float(0.1, 64), Float(float64(float32(0.1)), 32), Float(1e6, 64), Float(3e20, 64), Float(2.5e-7, 64), Float(-0.0001, 64)}, "0.1 0.1 1000000 3e+20 2.5e-07 -0.0001"},
 		{"%d %d", []Value{Int(1)}, "1 !{missing}"},
 		{"%d", []Value{Text("a")}, "!{not a number: a}"},
 	} {
@@ -120,7 +124,7 @@ func TestJSON(t *testing.T) {
 		Uint(1 << 63).JSON(): "9223372036854775808", Uint(1<<63 + 1).JSON(): `"9223372036854775809"`,
 		Int(-1 << 63).JSON(): "-9223372036854775808", Int(1<<53 + 1).JSON(): `"9007199254740993"`,
 		Int(1<<63 - 1).JSON(): `"9223372036854775807"`, Uint(1<<64 - 1).JSON(): `"18446744073709551615"`,
-		Float(0.5).JSON(): "0.5", Buffer([]byte{1, 255}).JSON(): "[1,-1]",
+		Float(0.5, 64).JSON(): "0.5", Buffer([]byte{1, 255}).JSON(): "[1,-1]",
 	} {
 		if v != want {
 			t.Errorf("got %s, want %s", v, want)
@@ -135,7 +139,7 @@ func FuzzFormat(f *testing.F) {
 		if err != nil {
 			return
 		}
-		args := []Value{Int(n), Text(s), Uint(uint64(n)), Float(float64(n)), Buffer([]byte(s)), Symbol(s, uint64(n)), None(), Bool(n > 0)}
+		args := []Value{Int(n), Text(s), Uint(uint64(n)), Float(float64(n), 64), Buffer([]byte(s)), Symbol(s, uint64(n)), None(), Bool(n > 0)}
 		if out := p.Format(args); len(out) > len(format)+len(args)*(2*maxWidth+8*len(s)+100)+20*strings.Count(format, "%") {
 			t.Fatalf("%d bytes", len(out))
 		}

@@ -4,7 +4,7 @@
 package printf
 
 import (
-	"encoding/json"
+	"math"
 	"strconv"
 	"strings"
 )
@@ -55,8 +55,41 @@ func Int(n int64) Value { return Value{kind: intValue, num: uint64(n)} }
 // Uint makes an unsigned integer.
 func Uint(n uint64) Value { return Value{kind: uintValue, num: n} }
 
-// Float makes a floating value.
-func Float(f float64) Value { return Value{kind: floatValue, flt: f} }
+// Float makes a floating value of 32 or 64 bits.
+func Float(f float64, bits int) Value { return Value{kind: floatValue, flt: f, num: uint64(bits)} }
+
+// Approximate makes a floating value with a text.
+func Approximate(text string, f float64) Value {
+	return Value{kind: floatValue, flt: f, num: 64, str: text}
+}
+
+// IsReal reports floating-point values.
+func (v Value) IsReal() bool { return v.kind == floatValue }
+
+// Real is the value as a floating-point number.
+func (v Value) Real() float64 {
+	if v.kind == floatValue {
+		return v.flt
+	}
+	if n, signed, _ := v.Number(); !signed {
+		return float64(n)
+	}
+	return float64(int64(v.num))
+}
+
+// float is the shortest text that means the value, in the forms of %g: with an exponent if it is large or small.
+func (v Value) float() string {
+	abs, form := math.Abs(v.flt), byte('f')
+	switch {
+	case math.IsInf(v.flt, 0):
+		return map[bool]string{false: "inf", true: "-inf"}[v.flt < 0]
+	case math.IsNaN(v.flt):
+		return "nan"
+	case abs >= 1e17 || abs < 1e-4 && abs > 0:
+		form = 'e'
+	}
+	return strconv.FormatFloat(v.flt, form, -1, int(v.num))
+}
 
 // Text makes a string.
 func Text(s string) Value { return Value{kind: textValue, str: s} }
@@ -109,7 +142,10 @@ func (v Value) String() string {
 	case uintValue:
 		return strconv.FormatUint(v.num, 10)
 	case floatValue:
-		return strconv.FormatFloat(v.flt, 'g', 17, 64)
+		if v.str != "" {
+			return v.str
+		}
+		return v.float()
 	case bufferValue:
 		return hexBytes(v.str, true, true)
 	case arrayValue:
@@ -217,10 +253,10 @@ func (v Value) JSON() string {
 		}
 		return s
 	case floatValue:
-		if b, err := json.Marshal(v.flt); err == nil {
-			return string(b)
+		if math.IsInf(v.flt, 0) || math.IsNaN(v.flt) { // JSON has no such numbers
+			return Quote(v.float())
 		}
-		return "null"
+		return v.float()
 	case bufferValue:
 		parts := make([]string, len(v.str))
 		for i := range len(v.str) {

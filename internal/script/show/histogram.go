@@ -21,6 +21,7 @@ type Histogram struct {
 	// Upper are the upper bounds. The last range has none if there is one count more.
 	Upper  []printf.Value
 	Counts []uint64
+	Real   bool // of floating-point values
 }
 
 // HistIndex is the index of the range of a value in a histogram of powers of two, each divided in 2^k ranges.
@@ -148,12 +149,18 @@ func (h *Histogram) text(w io.Writer) {
 	for _, n := range h.Counts {
 		most = max(most, n)
 	}
+	width := 16
+	for i := range h.Counts {
+		if h.Real {
+			width = max(width, len(h.label(i))+1)
+		}
+	}
 	for i, n := range h.Counts {
 		bar := 0
 		if most > 0 {
 			bar = int(float32(n) / float32(most) * barWidth)
 		}
-		fmt.Fprintf(w, "%-16s%8d |%-*s|\n", h.label(i), n, barWidth, strings.Repeat("@", bar))
+		fmt.Fprintf(w, "%-*s%8d |%-*s|\n", width, h.label(i), n, barWidth, strings.Repeat("@", bar))
 	}
 }
 
@@ -167,13 +174,13 @@ func (h *Histogram) label(i int) string {
 		return "(..., " + h.Upper[i].String() + ")"
 	}
 	a, _, _ := low.Number()
-	if b, _, _ := h.Upper[i].Number(); a+1 == b && low.String() == strconv.FormatInt(int64(a), 10) {
+	if b, _, _ := h.Upper[i].Number(); !h.Real && a+1 == b && low.String() == strconv.FormatInt(int64(a), 10) {
 		return "[" + low.String() + "]"
 	}
 	return "[" + low.String() + ", " + h.Upper[i].String() + ")"
 }
 
-// json is the histogram as bpftrace writes it; the bounds are part of the ranges.
+// json is the histogram as bpftrace writes it; the bounds are part of the ranges, but for the upper ones of floating-point values.
 func (h *Histogram) json() string {
 	parts := make([]string, len(h.Counts))
 	for i, n := range h.Counts {
@@ -183,7 +190,11 @@ func (h *Histogram) json() string {
 		}
 		if i < len(h.Upper) {
 			b, _, _ := h.Upper[i].Number()
-			s += `"max": ` + printf.Int(int64(b-1)).JSON() + ", "
+			last := printf.Int(int64(b - 1))
+			if h.Real {
+				last = h.Upper[i]
+			}
+			s += `"max": ` + last.JSON() + ", "
 		}
 		parts[i] = s + `"count": ` + strconv.FormatUint(n, 10) + "}"
 	}

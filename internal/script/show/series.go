@@ -3,6 +3,7 @@ package show
 import (
 	"fmt"
 	"io"
+	"math"
 	"strings"
 	"time"
 
@@ -23,10 +24,33 @@ type Point struct {
 
 const graphWidth = 53
 
-// number is a value as a signed integer.
-func number(v printf.Value) int64 {
-	n, _, _ := v.Number()
-	return int64(n)
+// around are the integers around a value, which are the same if it is one.
+func around(v printf.Value) (below, above int64) {
+	if n, _, _ := v.Number(); !v.IsReal() {
+		return int64(n), int64(n)
+	}
+	return clamped(math.Floor(v.Real())), clamped(math.Ceil(v.Real()))
+}
+
+func clamped(x float64) int64 {
+	switch {
+	case x >= 1<<63:
+		return math.MaxInt64
+	case x >= -1<<63:
+		return int64(x)
+	case x < 0:
+		return math.MinInt64
+	}
+	return 0
+}
+
+// position is where a value is between low and high, as a fraction.
+func position(v printf.Value, low, high int64) float32 {
+	if v.IsReal() {
+		return float32((v.Real() - float64(low)) / float64(high-low))
+	}
+	n, _ := around(v)
+	return float32(n-low) / float32(high-low)
 }
 
 // limits are the smallest and the largest value, at least 2 apart if they are the same.
@@ -36,13 +60,13 @@ func (s *Series) limits() (low, high int64) {
 		if p.Value.Missing() {
 			continue
 		}
-		n := number(p.Value)
+		below, above := around(p.Value)
 		_, s, _ := p.Value.Number()
 		signed = signed || s
 		if first {
-			low, high, first = n, n, false
+			low, high, first = below, above, false
 		}
-		low, high = min(low, n), max(high, n)
+		low, high = min(low, below), max(high, above)
 	}
 	if low == high {
 		if low > 0 || signed && low > -1<<63 {
@@ -91,7 +115,7 @@ func (s *Series) text(w io.Writer) {
 		}
 		value := "-"
 		if !p.Value.Missing() {
-			at := int(float32(graphWidth-1) * float32(number(p.Value)-low) / float32(high-low))
+			at := int(float32(graphWidth-1) * position(p.Value, low, high))
 			line[max(0, min(graphWidth-1, at))] = '*'
 			value = p.Value.String()
 		}

@@ -5,7 +5,7 @@ func Same(a, b *Type) bool {
 	if a == b {
 		return true
 	}
-	if a.Kind != b.Kind || a.Size != b.Size || a.Signed != b.Signed || a.Count != b.Count || len(a.Fields) != len(b.Fields) {
+	if a.Kind != b.Kind || a.Size != b.Size || a.Signed != b.Signed || a.Float != b.Float || a.Count != b.Count || len(a.Fields) != len(b.Fields) {
 		return false
 	}
 	switch a.Kind {
@@ -73,21 +73,27 @@ func Compatible(a, b *Type) bool {
 }
 
 // Promote returns the type of a variable of type cur that is also to hold values of type add; nil if there is
-// none. An aggregation gives the integer that it has as value if cur is None.
+// none. An aggregation gives the number that it has as value if cur is None.
 func Promote(cur, add *Type) *Type {
 	switch {
 	case cur.Kind == None && add.Castable():
-		return IntOf(8, add.Signed)
+		return add.Number()
 	case cur.Kind == None:
 		return add
+	case mixed(cur, add) && (cur.Floating() || add.Floating()):
+		return FloatT
 	case cur.Kind == Int && add.Castable(), add.Kind == Int && cur.Castable():
 		return promoteInt(cur, add)
-	case cur.Kind == Float && add.Kind == Int, cur.Kind == Int && add.Kind == Float:
-		return FloatT
 	case !Compatible(cur, add):
 		return nil
 	}
 	return promote(cur, add)
+}
+
+// mixed reports numbers of different kinds of which one is no aggregation.
+func mixed(a, b *Type) bool {
+	number := func(t *Type) bool { return t.Is(Int, Float) || t.Castable() }
+	return a.Kind != b.Kind && number(a) && number(b) && (a.Is(Int, Float) || b.Is(Int, Float))
 }
 
 // promote is Promote for compatible types.
@@ -99,8 +105,8 @@ func promote(cur, add *Type) *Type {
 		if add.Size > cur.Size {
 			return add
 		}
-	case Sum, Min, Max, Avg, Stats, Count:
-		if cur.Signed != add.Signed && add.Signed {
+	case Sum, Min, Max, Avg, Stats, Count, Hist, LHist, TSeries:
+		if add.Float && !cur.Float || !cur.Float && !cur.Signed && add.Signed {
 			return add
 		}
 	case Tuple, Record:

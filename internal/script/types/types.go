@@ -69,6 +69,7 @@ type Type struct {
 	Kind   Kind
 	Size   int64 // bytes; 0 if unknown or none
 	Signed bool  // of integers, and of aggregations of integers
+	Float  bool  // of aggregations: of floating-point values
 	// Flexible means a non-negative literal, which can become unsigned.
 	Flexible bool
 	Elem     *Type // of Pointer (nil for void) and Array
@@ -159,6 +160,27 @@ func ArrayOf(t *Type, n int64) *Type {
 func Aggregate(k Kind, signed bool) *Type {
 	return &Type{Kind: k, Size: 8, Signed: signed}
 }
+
+// Floats returns an aggregation as one of floating-point values.
+func Floats(t *Type) *Type {
+	c := *t
+	c.Signed, c.Float = true, true
+	return &c
+}
+
+// Number is the type of the number that an aggregation has as its value; of other types it is t.
+func (t *Type) Number() *Type {
+	switch {
+	case !t.Castable():
+		return t
+	case t.Float:
+		return FloatT
+	}
+	return IntOf(8, t.Signed)
+}
+
+// Floating reports floating-point numbers, and aggregations that have one as their value.
+func (t *Type) Floating() bool { return t.Number().Kind == Float }
 
 // StackOf returns the type of stacks.
 func StackOf(k Kind, mode string, limit int64) *Type {
@@ -292,7 +314,7 @@ func (t *Type) Is(kinds ...Kind) bool {
 // Aggregated reports types of maps' values that functions such as count update.
 func (t *Type) Aggregated() bool { return t.Kind >= Count }
 
-// Castable reports aggregations that have a single integer as value.
+// Castable reports aggregations that have a single number as value.
 func (t *Type) Castable() bool { return t.Is(Count, Sum, Min, Max, Avg) }
 
 // ManyValued reports aggregations that have several values for each key of the map.

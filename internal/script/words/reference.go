@@ -50,7 +50,7 @@ const referenceHead = `# bpftrace's language
 
 Generated from the tables in internal/script/words and internal/lang/script by ` + "`make generate`" + `; a test compares
 them. The language is bpftrace's of version 0.27; types of maps and variables are inferred from all uses. In
-addition jalon has floating-point literals and values, and variables of a program by their names in
+addition jalon has floating-point literals and values (also in sum(), avg(), hist() and the like), and variables of a program by their names in
 ` + "`uprobe`" + `.
 
     jalon run script.bt arg1 -- --name=value       jalon run -e 'begin { printf("%d\n", 42); }'
@@ -133,7 +133,7 @@ other statements, with what these read of the maps. A pointer that comes from su
 - Maps that are declared (` + "`let @m = lruhash(100)`" + `) are in jalon, except if a site follows a pointer that comes from one. There a full
   ` + "`lruhash`" + ` removes nothing: a new key is refused, counted and reported, as with ` + "`hash`" + `.
 - Maps in jalon: those that a begin, timer or self probe changes (but by ` + "`clear`" + ` of all but min() and max()), that a function of the script has,
-  that a probe with a label or a usdt probe has, with values that are not numbers; maps of numbers of a script that calls exit()
+  that a probe with a label or a usdt probe has, with values that are not integers or pointers (of doubles too: each hit has a record; in the kernel, doubles in memory have values and those in vector registers are an error); maps of numbers of a script that calls exit()
   at a place, because the hits after it do not count, except for those from which sites take addresses (hits between exit() and the
   removal of the probes may change these).
 - Texts are compared at sites with literals: ` + "`str(p) == \"text\"`" + `, ` + "`strncmp(str(p), \"text\", 3)`" + `, arrays of characters, ` + "`comm`" + ` at places of the

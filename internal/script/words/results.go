@@ -299,14 +299,22 @@ func charsInt(t *types.Type) func(*Call) *types.Type {
 }
 
 func aggregate(k types.Kind) func(*Call) *types.Type {
-	return func(c *Call) *types.Type { return types.Aggregate(k, c.Types[0].Signed) }
+	return func(c *Call) *types.Type { return c.aggregated(types.Aggregate(k, c.Types[0].Signed)) }
+}
+
+// aggregated is the type of the values of a map, for floating-point arguments one of these.
+func (c *Call) aggregated(t *types.Type) *types.Type {
+	if c.Types[0].Floating() {
+		return types.Floats(t)
+	}
+	return t
 }
 
 func histType(c *Call) *types.Type {
 	if len(c.Lits) == 2 && (c.Lits[1].Neg || c.Lits[1].Int > 5) {
 		c.Fail("hist() divides each power of two in 2^k parts, with k from 0 to 5")
 	}
-	return types.HistT
+	return c.aggregated(types.HistT)
 }
 
 func lhistType(c *Call) *types.Type {
@@ -323,7 +331,7 @@ func lhistType(c *Call) *types.Type {
 	case high.Int-low.Int < step.Int:
 		c.Fail("lhist()'s step %d is larger than its range %d", step.Int, high.Int-low.Int)
 	}
-	return types.LHistT
+	return c.aggregated(types.LHistT)
 }
 
 func tseriesType(c *Call) *types.Type {
@@ -336,5 +344,5 @@ func tseriesType(c *Call) *types.Type {
 	case len(c.Lits) == 4 && !slices.Contains([]string{"avg", "max", "min", "sum"}, c.Lits[3].Str):
 		c.Fail("tseries() aggregates by avg, max, min or sum, not %q", c.Lits[3].Str)
 	}
-	return types.TSeriesT
+	return c.aggregated(types.TSeriesT)
 }

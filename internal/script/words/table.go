@@ -135,13 +135,13 @@ var Words = []*Word{
 
 // MapFuncs is the table of functions that update a map: @m[key] = count(). Args are those that are written.
 var MapFuncs = []*Word{
-	{Name: "avg", Forms: []string{"avg_t avg(int64 n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Avg), Doc: "the average"},
+	{Name: "avg", Forms: []string{"avg_t avg(number n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Avg), Doc: "the average"},
 	{Name: "count", Forms: []string{"count_t count()"}, Result: gives(types.CountT), Doc: "the number of calls"},
-	{Name: "hist", Forms: []string{"hist_t hist(int64 n [, const int k])"}, Min: 1, Max: 2, Args: []Arg{{Kind: IntArg}, {Kind: IntLit}}, Result: histType, Doc: "a histogram of powers of two, each in 2^k parts (k from 0 to 5)"},
-	{Name: "lhist", Forms: []string{"lhist_t lhist(int64 n, const int min, const int max, const int step)"}, Min: 4, Max: 4, Args: []Arg{{Kind: IntArg}, {Kind: IntLit}, {Kind: IntLit}, {Kind: IntLit}}, Result: lhistType, Doc: "a linear histogram"},
-	{Name: "max", Forms: []string{"max_t max(int64 n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Max), Doc: "the largest value"},
-	{Name: "min", Forms: []string{"min_t min(int64 n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Min), Doc: "the smallest value"},
-	{Name: "stats", Forms: []string{"stats_t stats(int64 n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Stats), Doc: "count, average and total"},
-	{Name: "sum", Forms: []string{"sum_t sum(int64 n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Sum), Doc: "the total"},
-	{Name: "tseries", Forms: []string{"tseries_t tseries(int64 n, const uint64 interval, const uint64 intervals [, const string aggregation])"}, Min: 3, Max: 4, Args: []Arg{{Kind: IntArg}, {Kind: IntLit}, {Kind: IntLit}, {Kind: StrLit}}, Result: tseriesType, Doc: "a value for each interval of time: the last, or avg, max, min or sum"},
+	{Name: "hist", Forms: []string{"hist_t hist(number n [, const int k])"}, Min: 1, Max: 2, Args: []Arg{{Kind: IntArg}, {Kind: IntLit}}, Result: histType, Doc: "a histogram of powers of two, each in 2^k parts (k from 0 to 5)"},
+	{Name: "lhist", Forms: []string{"lhist_t lhist(number n, const int min, const int max, const int step)"}, Min: 4, Max: 4, Args: []Arg{{Kind: IntArg}, {Kind: IntLit}, {Kind: IntLit}, {Kind: IntLit}}, Result: lhistType, Doc: "a linear histogram"},
+	{Name: "max", Forms: []string{"max_t max(number n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Max), Doc: "the largest value"},
+	{Name: "min", Forms: []string{"min_t min(number n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Min), Doc: "the smallest value"},
+	{Name: "stats", Forms: []string{"stats_t stats(number n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Stats), Doc: "count, average and total"},
+	{Name: "sum", Forms: []string{"sum_t sum(number n)"}, Min: 1, Max: 1, Args: one(IntArg), Result: aggregate(types.Sum), Doc: "the total"},
+	{Name: "tseries", Forms: []string{"tseries_t tseries(number n, const uint64 interval, const uint64 intervals [, const string aggregation])"}, Min: 3, Max: 4, Args: []Arg{{Kind: IntArg}, {Kind: IntLit}, {Kind: IntLit}, {Kind: StrLit}}, Result: tseriesType, Doc: "a value for each interval of time: the last, or avg, max, min or sum"},
 }
