@@ -67,6 +67,8 @@ type Program struct {
 	Described map[string]string // what the script says of them
 	// Expanded has, of calls in the bodies of macros, where the macro was called.
 	Expanded map[*script.Call]script.Expr
+	// Mixed are floating-point values that are integers at some of the probe's addresses.
+	Mixed map[script.Expr]bool
 	// Objects has the name of the object of an iterator in its context.
 	Objects map[string]string
 	// Unavailable returns why a variable of the program has no value at a place, "" if it may have one. May be nil.
@@ -142,16 +144,16 @@ type checker struct {
 	specials
 	constants
 
-	opts   Options
-	config *words.Config
-	env    *cenv
-	macros map[string][]*script.Macro
-	funcs  map[string]*script.Function
-	maps   map[string]*Map
-	tests  map[string]bool // names of test and bench probes
-	labels map[string]bool // of attach points
-	// objects are Program.Objects.
-	objects map[string]string
+	opts    Options
+	config  *words.Config
+	env     *cenv
+	macros  map[string][]*script.Macro
+	funcs   map[string]*script.Function
+	maps    map[string]*Map
+	tests   map[string]bool      // names of test and bench probes
+	labels  map[string]bool      // of attach points
+	objects map[string]string    // Program.Objects
+	mixed   map[script.Expr]bool // Program.Mixed
 	order   []*Map
 
 	errs, warns lang.Diagnostics
@@ -164,6 +166,7 @@ type checker struct {
 	vars    map[script.Node]*Variable // by the node that declares them
 
 	// Where the pass is.
+	member script.Expr // a member of this is read
 	places []*script.Place
 	fn     *script.Function
 	scopes []map[string]*Variable
@@ -180,7 +183,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	c := &checker{
 		opts: opts, config: &words.Config{}, macros: map[string][]*script.Macro{}, funcs: map[string]*script.Function{},
 		maps: map[string]*Map{}, seen: map[string]bool{}, vars: map[script.Node]*Variable{},
-		tests: map[string]bool{}, labels: map[string]bool{}, objects: map[string]string{},
+		tests: map[string]bool{}, labels: map[string]bool{}, objects: map[string]string{}, mixed: map[script.Expr]bool{},
 	}
 	c.statements, c.expressions, c.operators = statements{checker: c}, expressions{checker: c}, operators{c}
 	c.calls, c.constants = calls{checker: c}, constants{checker: c}
@@ -203,7 +206,7 @@ func Check(s *script.Script, opts Options) (*Program, error) {
 	if src, ok := opts.Source.(parameters); ok {
 		p.Unavailable = src.Unavailable
 	}
-	p.Described = c.described
+	p.Described, p.Mixed = c.described, c.mixed
 	p.Types, p.Consts, p.Warnings, p.Complete = c.types, c.consts, c.warns, c.complete
 	for _, m := range c.order {
 		if m.Key.Kind != types.None || m.Value.Kind != types.None {

@@ -3,7 +3,6 @@ package check
 import (
 	"strings"
 
-	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/lang/script"
 	"github.com/jalon-trace/jalon/internal/script/types"
@@ -109,8 +108,7 @@ func (c *expressions) ident(x *script.Ident) *types.Type {
 	}
 	if pl := c.place(); pl != nil && c.opts.Source != nil {
 		if t := c.opts.Source.Variable(pl, x.Name); t != nil {
-			all := c.everywhere(x, x.Name, types.FromC(t), func(pl *script.Place) *ctype.Type { return c.opts.Source.Variable(pl, x.Name) })
-			return all.In(words.SpaceOf(pl.Provider))
+			return c.variableEverywhere(x).In(words.SpaceOf(pl.Provider))
 		}
 	}
 	hint := ""

@@ -8,6 +8,7 @@ import (
 )
 
 func (c *operators) field(x *script.Field) *types.Type {
+	c.member = x.X
 	t := c.expr(x.X)
 	ctx, space := t.Ctx, t.Space
 	for t.Kind == types.Pointer {

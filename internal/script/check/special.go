@@ -130,6 +130,9 @@ func (c *specials) args(at script.Expr) *types.Type {
 		}
 		return types.NoneT
 	}
+	if at != c.member {
+		c.wholeArgs(at, t)
+	}
 	space := words.SpaceOf(pl.Provider)
 	if pl.Provider.Name == "tracepoint" && pl.Target == "syscalls" {
 		space = types.User
@@ -146,7 +149,8 @@ func (c *specials) retval(at script.Expr) *types.Type {
 	space := words.SpaceOf(pl.Provider)
 	if pl.Provider.Name == "fexit" && c.opts.Source != nil {
 		if t := c.opts.Source.Retval(pl); t != nil {
-			if rt := c.everywhere(at, "retval", types.FromC(t), c.opts.Source.Retval); rt.Kind != types.None {
+			none := func(*script.Place) []typed { return nil }
+			if rt := c.everywhere(at, "retval", c.typesAt(c.opts.Source.Retval, none)); rt.Kind != types.None {
 				return rt.In(space)
 			}
 		}

@@ -108,7 +108,11 @@ func (w *planner) collect(x script.Expr) {
 		}
 	case t.Kind == types.Float:
 		if p, ok := w.placeOf(x); ok && p.name != "" {
-			w.read(x, p.name, t)
+			c := p.name
+			if w.p.Mixed[x] {
+				c = "(double)(" + c + ")"
+			}
+			w.read(x, c, t)
 			return
 		} else if ok {
 			w.read(x, fmt.Sprintf("*(%s *)(%s)", map[int64]string{4: "float", 8: "double"}[t.Size], p.addr), t)

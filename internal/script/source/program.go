@@ -19,6 +19,7 @@ type Machine struct {
 	opt      Options
 	programs map[string]*dwarf.Module // by path; nil: it cannot be read
 	scopes   map[*script.Place]*found
+	each     map[eachKey][]typed
 }
 
 // Options are of a Machine.
@@ -35,7 +36,7 @@ type found struct {
 
 // New returns the running kernel and the programs of its files.
 func New(opt Options) *Machine {
-	return &Machine{Kernel: Open(), opt: opt, programs: map[string]*dwarf.Module{}, scopes: map[*script.Place]*found{}}
+	return &Machine{Kernel: Open(), opt: opt, programs: map[string]*dwarf.Module{}, scopes: map[*script.Place]*found{}, each: map[eachKey][]typed{}}
 }
 
 // program is the debug information of a file, nil if it cannot be read.
@@ -78,11 +79,10 @@ func (m *Machine) find(pl *script.Place) (debuginfo.Scope, error) {
 	addr := pl.Address
 	switch {
 	case pl.File != "":
-		sites, err := p.LineSites(pl.File, int(pl.Line))
+		sites, err := lineSites(p, pl)
 		if err != nil {
 			return nil, err
 		}
-		sites = slices.DeleteFunc(sites, func(s dwarf.Site) bool { return s.Begins > 0 }) // they are not traced
 		if len(sites) == 0 {
 			return nil, fmt.Errorf("no code of %s:%d", pl.File, pl.Line)
 		}
@@ -102,6 +102,12 @@ func (m *Machine) find(pl *script.Place) (debuginfo.Scope, error) {
 		return nil, errors.New("there is no debug information of it")
 	}
 	return s, nil
+}
+
+// lineSites are the addresses of a line that are traced.
+func lineSites(p *dwarf.Module, pl *script.Place) ([]dwarf.Site, error) {
+	sites, err := p.LineSites(pl.File, int(pl.Line))
+	return slices.DeleteFunc(sites, func(s dwarf.Site) bool { return s.Begins > 0 }), err
 }
 
 // function is the function of a place, by its symbol or its name in the source.
@@ -185,6 +191,11 @@ func (m *Machine) Args(pl *script.Place) (*ctype.Type, error) {
 	if err != nil {
 		return nil, err
 	}
+	return argsOf(s), nil
+}
+
+// argsOf is the struct of the parameters of a function.
+func argsOf(s debuginfo.Scope) *ctype.Type {
 	t := &ctype.Type{Kind: ctype.Struct, Name: "args"}
 	var fields []ctype.Field
 	for _, v := range s.Args() {
@@ -198,7 +209,7 @@ func (m *Machine) Args(pl *script.Place) (*ctype.Type, error) {
 	}
 	t.Size = (t.Size + 7) / 8 * 8
 	t.SetFields(fields)
-	return t, nil
+	return t
 }
 
 // Close closes the files.

@@ -24,6 +24,11 @@ int work(struct file *f, char c, double d) {
 	total += local;
 	return f->own + (int)d;
 }
+void odd1(int a, const char *s) { }
+void odd2(long a, int s) { }
+void odd3(unsigned long a) { }
+void mix1(int a) { }
+void mix2(double a) { }
 int main(void) { struct file f = {1, "x"}; enum color k = GREEN; return work(&f, 'a', k); }
 `
 	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
@@ -46,6 +51,11 @@ int main(void) { struct file f = {1, "x"}; enum color k = GREEN; return work(&f,
 		{"uprobe:%s@p.c:6 { @ = total }", "@: int32"},
 		{"uprobe:%s:work { @ = nothing }", `there is no name "nothing"`},
 		{"uprobe:%s:work { @ = KMALLOC_MAX }", "#define KMALLOC_MAX with its value"},
+		{"uprobe:%s:odd* { @ = args.a }", "@: int64 1 warning"},
+		{"uprobe:%s:odd1, uprobe:%[1]s:odd2 { @ = args.a }", "@: int64"},
+		{"uprobe:%s:mix? { @ = args.a }", "@: double"},
+		{"uprobe:%s:odd* { @ = args.s }", "args.s has the type int8 * at uprobe:"},
+		{"uprobe:%s:mix* { print(args) }", "args.a has the type int32 at uprobe:"},
 		{"uprobe:%s:nowhere { @ = args.c }", "there is no function nowhere"},
 		{"uretprobe:%s:work { @ = local }", `there is no name "local"`},
 		{"uprobe:/bin/nowhere/%.0s:work { @ = args.c }", "cannot be read"},
@@ -61,6 +71,9 @@ int main(void) { struct file f = {1, "x"}; enum color k = GREEN; return work(&f,
 			got = err.Error()
 		} else {
 			got = p.Maps[0].Name + ": " + p.Maps[0].Value.String()
+			if n := len(p.Warnings); n > 0 {
+				got += fmt.Sprintf(" %d warning", n)
+			}
 		}
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s: %s, want %s", text, got, c.want)
