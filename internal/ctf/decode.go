@@ -88,6 +88,10 @@ func (p *plan) decode(rec, payload []byte) (rest []byte, ok bool) {
 
 func (s *step) decode(in *input, rec, numbers []byte) {
 	slot, tag := rec[s.at:s.at+s.size], event.Status(in.u8())
+	withNUL := s.kind == stepText && (tag == textWithNUL || tag == cutTextWithNUL)
+	if withNUL {
+		tag = map[event.Status]event.Status{textWithNUL: event.OK, cutTextWithNUL: event.Truncated}[tag]
+	}
 	if s.status >= 0 {
 		rec[s.status] = byte(tag)
 	}
@@ -111,7 +115,13 @@ func (s *step) decode(in *input, rec, numbers []byte) {
 			copy(rec[m.from:m.from+m.n], in.take(m.n))
 		}
 	case stepText:
-		fillCounted(slot, in.text(), flags)
+		text := []byte(nil)
+		if withNUL {
+			text = in.take(int(min(in.u32(), 1<<30)))
+		} else {
+			text = in.text()
+		}
+		fillCounted(slot, text, flags)
 	case stepList:
 		fillCounted(slot, in.take(int(min(uint64(in.u32())*uint64(s.elem), 1<<30))), flags)
 	case stepCopied:

@@ -1,6 +1,7 @@
 package ctf
 
 import (
+	"bytes"
 	"encoding/binary"
 
 	"github.com/jalon-trace/jalon/internal/event"
@@ -47,16 +48,14 @@ func (s *step) encode(dst, rec []byte, schema *event.Schema, stacks Interner) []
 			tag = event.Truncated
 		}
 	}
-	if s.kind == stepText {
-		for i, c := range list {
-			if c == 0 { // the program wrote to the ring
-				list, tag = list[:i], event.Truncated
-				break
-			}
-		}
-	}
-	if int(tag) >= len(tagNames) {
+	if int(tag) > int(event.OtherFrame) {
 		tag = event.Unsupported // the program wrote to the ring
+	}
+	if i := bytes.IndexByte(list, 0); i >= 0 && s.kind == stepText {
+		if !s.flat {
+			return appendTextWithNUL(dst, list, tag)
+		}
+		list, tag = list[:i], event.Truncated
 	}
 	dst = append(dst, byte(tag))
 	if s.flat && tag != event.OK && tag != event.Truncated {
@@ -89,6 +88,16 @@ func (s *step) encode(dst, rec []byte, schema *event.Schema, stacks Interner) []
 		dst = binary.LittleEndian.AppendUint32(dst, n)
 	}
 	return dst
+}
+
+// appendTextWithNUL appends a text with its length.
+func appendTextWithNUL(dst, text []byte, tag event.Status) []byte {
+	with := textWithNUL
+	if tag == event.Truncated {
+		with = cutTextWithNUL
+	}
+	dst = binary.LittleEndian.AppendUint32(append(dst, byte(with)), uint32(len(text)))
+	return append(dst, text...)
 }
 
 // empty is the size of a value that is there without being one.

@@ -42,7 +42,7 @@ type stepKind uint8
 const (
 	stepMoves  stepKind = iota // bytes of the record
 	stepTagged                 // a byte with the status, then bytes of the record if there is a value
-	stepText                   // a status, then a text up to a NUL
+	stepText                   // a status, then a text up to a NUL, or its length and the text
 	stepList                   // a status, then the number of elements and these
 	stepStack                  // the number of a stack
 	stepCopied                 // a status, then the registers and the number of a stack
@@ -65,7 +65,14 @@ var tagNames = []string{
 	event.NoEntry: "no_entry", event.FailedAtEntry: "failed_at_entry",
 	event.NotAllocated: "not_allocated", event.NotAssociated: "not_associated",
 	event.OtherFrame: "other_frame",
+	textWithNUL:      "ok_with_nul", cutTextWithNUL: "truncated_with_nul",
 }
+
+// textWithNUL and cutTextWithNUL are the statuses of texts with a NUL inside (a std::string can have one): their length is before them.
+const (
+	textWithNUL    = event.OtherFrame + 1
+	cutTextWithNUL = event.OtherFrame + 2
+)
 
 // countedHeader is the length and the flags of a Counted slot.
 const countedHeader = 8
@@ -266,6 +273,10 @@ func (p *plan) variant(tag string, value fieldClass, name string) {
 		switch event.Status(s) {
 		case event.OK, event.Truncated:
 			o.of = value
+		case textWithNUL, cutTextWithNUL:
+			if value == (stringClass{}) {
+				o.of = listOf(charClass{})
+			}
 		case event.Unreadable:
 			o.of = addrClass
 		}
@@ -321,8 +332,13 @@ func (p *plan) grid(g *event.Grid, at, size, status int, name, tag string) {
 // list adds a sequence of elements.
 func (p *plan) list(at, size, status, elem int, x fieldClass, name, tag string) {
 	p.member(tag, statusClass)
-	p.variant(tag, structOf(member{name: "_length", of: uint32Class}, member{name: "_list", of: listClass{x, "_length"}}), name)
+	p.variant(tag, listOf(x), name)
 	p.add(step{kind: stepList, at: at, size: size, status: status, elem: elem})
+}
+
+// listOf is a sequence of elements with their number before them.
+func listOf(x fieldClass) structClass {
+	return structOf(member{name: "_length", of: uint32Class}, member{name: "_list", of: listClass{x, "_length"}})
 }
 
 func (p *plan) text(at, size, status int, t *ctype.Type, name string) {

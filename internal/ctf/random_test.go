@@ -136,7 +136,11 @@ func randomRecord(rnd *rand.Rand, s *event.Schema) []byte {
 			fill(rnd, f.Type, slot, 0)
 		case f.Kind == event.Counted && f.Type.Kind == ctype.Pointer:
 			n := rnd.IntN(len(slot) - 8)
-			fillCounted(slot, []byte(strings.Repeat("abcé", 20))[:n], uint32(rnd.IntN(2)))
+			text := "abcé"
+			if !s.Flat && rnd.IntN(2) == 0 {
+				text = "ab\x00é"
+			}
+			fillCounted(slot, []byte(strings.Repeat(text, 20))[:n], uint32(rnd.IntN(2)))
 		case f.Kind == event.Counted:
 			elem := int(f.Type.Elem.Strip().Size)
 			n := rnd.IntN((len(slot)-8)/elem + 1)
