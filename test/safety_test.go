@@ -314,7 +314,7 @@ func TestKindsOfPrograms(t *testing.T) {
 				if n > 0 && n != 1+i%2 && !full {
 					continue
 				}
-				r := unchanged(t, []string{prog, "4", "500"}, "--buffer", "64M", "--avoid", tac.bits, "work if (i % 2 == 0)", "-c", "i, *job, $bt")
+				r := unchanged(t, []string{prog, "4", "500"}, "--buffer", "8M", "--avoid", tac.bits, "work if (i % 2 == 0)", "-c", "i, *job, $bt")
 				if r.sum.Hits != 2000 || r.sum.Recorded != 1000 {
 					t.Errorf("%s: %+v", tac.name, r.sum)
 				}
