@@ -5,13 +5,11 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/cilium/ebpf/asm"
 	"golang.org/x/sys/unix"
 
 	"github.com/jalon-trace/jalon/internal/arch/host"
 	"github.com/jalon-trace/jalon/internal/backend/ebpf"
 	"github.com/jalon-trace/jalon/internal/bpf"
-	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/ir"
 	"github.com/jalon-trace/jalon/internal/ring"
 )
@@ -84,7 +82,7 @@ func (e *loader) newMemory(size int, needed, wished need) (m memory, err error) 
 	return m, err
 }
 
-// otherSize warns of rings that have not the size that the user wants: smaller ones lose events sooner, and where the oldest
+// otherSize warns of rings that have not the requested size: smaller ones lose events sooner, and where the oldest
 // are overwritten, it is how far back they go.
 func (e *loader) otherSize(f ring.Flat, size int) {
 	why := ""
@@ -119,133 +117,6 @@ func usesTask(p *ir.Program) bool {
 		}
 	}
 	return false
-}
-
-func (e *loader) loadOne(l *load) error {
-	p := l.programs[0]
-	l.shared = len(l.programs) > 1
-	cfg := e.config(p)
-	cfg.SiteFromCookie = l.shared
-	tables, err := e.tablesOf(p.IR)
-	if err != nil {
-		return err
-	}
-	buffers := []*bpf.Buffer{e.mem.buffer}
-	if l.via = p.via; l.via != nil && l.shared {
-		cfg.SiteByCall, buffers = ebpf.Bytes{Name: sitesName, Size: callTable}, append(buffers, l.via.sites)
-	}
-	for _, t := range tables {
-		cfg.Maps, buffers = append(cfg.Maps, t.code), append(buffers, t.buffer)
-	}
-	var stacks []*bpf.Stacks
-	of, err := e.stackTablesOf(p.IR)
-	if err != nil {
-		return err
-	}
-	for _, t := range of {
-		cfg.Stacks, stacks = append(cfg.Stacks, t.code), append(stacks, t.stacks)
-	}
-	if readsFollowed(p.IR) {
-		if err := e.follow(); err != nil {
-			return fmt.Errorf("following children: %w", err)
-		}
-		cfg.Followed = ebpf.Bytes{Name: followedName, Size: e.follower.size}
-		buffers = append(buffers, e.follower.buffer)
-	}
-	if walk := p.at.v.walk; walk != nil && walks(p.IR) {
-		var err error
-		if cfg.Walk, err = walk(); err != nil {
-			return err
-		}
-	}
-	if p.Schema != nil && slices.ContainsFunc(p.Schema.Fields, ofProgram) {
-		e.watched.watch()
-	}
-	ofUser := uses(p.IR, ir.UserStack)
-	if byTables(p.IR) || ofUser && e.followed() {
-		if err := e.walks.open(); err != nil {
-			return fmt.Errorf("tables for following stacks: %w", err)
-		}
-		cfg.Tables = e.walks.code
-		buffers = append(buffers, e.walks.buffer)
-	}
-	if ofUser {
-		e.watched.watch()
-		if e.followed() {
-			if err := e.users.open(&e.walks); err != nil {
-				return fmt.Errorf("the table of stacks: %w", err)
-			}
-			cfg.UserStacks = e.users.code
-			buffers = append(buffers, e.users.buffer)
-		}
-	}
-	v := p.at.v
-	var insns asm.Instructions
-	e.sleeps = e.sleeps || cfg.Sleeps
-	load := func() error {
-		type made struct {
-			insns  asm.Instructions
-			loaded *bpf.Loaded
-			err    error
-		}
-		m, cfg := &made{}, cfg
-		err := engine.Interruptible(p.IR, e.step, func() { // the verifier too takes seconds for long programs
-			if m.insns, m.err = e.code(p, cfg); m.err == nil {
-				m.loaded, m.err = e.k.Load(bpf.Program{
-					Name: fmt.Sprintf("jalon_%d", p.id), Insns: m.insns, Kind: v.target.Kind, Target: v.target, Buffers: buffers, Stacks: stacks,
-					Sleepable: cfg.Sleeps,
-				})
-			}
-		})
-		if err != nil {
-			return err
-		}
-		insns, l.loaded = m.insns, m.loaded
-		return m.err
-	}
-	if err = load(); err != nil && cfg.UserStacks.Name != "" { // several such walks are more than a verifier follows
-		e.logf("%s: stacks in keys are by frame pointers: %v", p.Label, err)
-		cfg.UserStacks = ebpf.UserStacks{}
-		err = load()
-	}
-	if err != nil {
-		if log := bpf.VerifierLog(err); log != "" {
-			e.logf("%s: the verifier's log:\n%s", p.Label, log)
-		}
-		return err
-	}
-	e.logf("%s: %d instructions of eBPF, %s, %d sites", p.Label, len(insns), v.how, len(l.programs))
-	return nil
-}
-
-// code generates the instructions of a program, and dumps them if requested.
-func (e *loader) code(p *program, cfg ebpf.Config) (asm.Instructions, error) {
-	insns, err := ebpf.Compile(p.IR, cfg)
-	if err == nil && e.run.Code != nil {
-		e.run.Code(p.Label, ebpf.Listing(insns))
-	}
-	return insns, err
-}
-
-// config returns the code generator's configuration for a program.
-func (e *loader) config(p *program) ebpf.Config {
-	v, flat := p.at.v, &e.mem.flat
-	layout := flat.Layout(p.id)
-	if p.first != nil { // a pair counts as one
-		of := flat.Layout(p.first.id)
-		layout.Counters, layout.Given, layout.Switch = of.Counters, of.Given, 0
-	}
-	if p.load != nil && p.load.shared { // the cookie has the number
-		of := flat.Layout(0)
-		layout.Counters, layout.Given, layout.Recorded = of.Counters, of.Given, of.Recorded
-	}
-	kind := v.target.Kind
-	return ebpf.Config{
-		Name: bufferName, Layout: layout, Slack: uint64(flat.Slack), MapSize: flat.Size(), Sites: uint32(flat.Sites),
-		Context: v.context, Space: space(p), Features: e.features(), Return: kind.Return(),
-		Atomic: kind == bpf.Uprobe || kind == bpf.Uretprobe,
-		Sleeps: (kind == bpf.Uprobe || kind == bpf.Uretprobe) && e.k.Features().Sleepable.OK && readsMemory(p.IR) && !uses(p.IR, ir.UserStack),
-	}
 }
 
 // byTables reports whether a program follows the stacks of processes that have tables.
