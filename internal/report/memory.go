@@ -23,8 +23,8 @@ func (m *memory) Read(addr uint64, buf []byte) int {
 	switch {
 	case addr >= wordsBase && addr < wordsBase+wordsSize:
 		return m.word(int(addr-wordsBase), buf)
-	case addr >= recordBase && addr < recordBase+uint64(len(m.ev.Raw)):
-		return m.record(int(addr-recordBase), buf)
+	case addr >= recordBase && addr < wordsBase:
+		return m.record(addr, buf)
 	}
 	return m.program(addr, buf)
 }
@@ -46,8 +46,8 @@ func (m *memory) word(at int, buf []byte) int {
 }
 
 // record reads a field's slot. What the field has no value for cannot be read.
-func (m *memory) record(off int, buf []byte) int {
-	s := m.scope.slotAt(off)
+func (m *memory) record(addr uint64, buf []byte) int {
+	s, off := m.scope.slotAt(addr)
 	if s == nil || s.hi > len(m.ev.Raw) {
 		return 0
 	}

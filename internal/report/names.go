@@ -65,6 +65,14 @@ func leaves(x lang.Expr, scopes []*scope) (list []leaf) {
 				return y
 			}
 		}
+		for _, sc := range scopes {
+			if of, i := sc.element(y); of != nil {
+				if i != nil {
+					list = append(list, leaves(i, scopes)...)
+				}
+				return y
+			}
+		}
 		switch y := y.(type) {
 		case *lang.Ident:
 			list = append(list, leaf{y.Name, y.Span()})
@@ -120,13 +128,15 @@ func reason(err error) string {
 type union struct {
 	scopes []*scope
 	forms  map[string]string
+	elems  map[string]string
 	types  map[string]bool // what isType has found
 }
 
 func newUnion(scopes []*scope) *union {
-	u := &union{scopes: scopes, forms: map[string]string{}, types: map[string]bool{}}
+	u := &union{scopes: scopes, forms: map[string]string{}, elems: map[string]string{}, types: map[string]bool{}}
 	for _, sc := range scopes {
 		maps.Copy(u.forms, sc.forms)
+		maps.Copy(u.elems, sc.elems)
 	}
 	return u
 }
@@ -164,6 +174,12 @@ func (sc *scope) lacks(x lang.Expr, all *union) (list []string) {
 		}
 		for _, form := range forms {
 			if name, ok := all.forms[form]; ok {
+				add(name)
+				return y
+			}
+		}
+		if p, _ := pointed(y); p != nil {
+			if name, ok := all.elems[lang.String(p)]; ok {
 				add(name)
 				return y
 			}

@@ -103,9 +103,13 @@ func (sc *scope) resolve(x lang.Expr, from lang.Text) (lang.Expr, error) {
 		return nil, from.At(d.Span, d.Msg, d.Hint)
 	}
 	var bad *lang.Diagnostic
-	x = lang.Replace(x, func(y lang.Expr) lang.Expr {
+	var field func(y lang.Expr) lang.Expr
+	field = func(y lang.Expr) lang.Expr {
 		if name, ok := sc.forms[lang.String(y)]; ok {
 			return lang.NameFor(y, name)
+		}
+		if list, i := sc.element(y); list != nil {
+			return lang.ElementFor(y, list, lang.Replace(i, field))
 		}
 		switch y := y.(type) {
 		case *lang.Unary:
@@ -127,11 +131,58 @@ func (sc *scope) resolve(x lang.Expr, from lang.Text) (lang.Expr, error) {
 			}
 		}
 		return nil
-	})
+	}
+	x = lang.Replace(x, field)
 	if bad != nil {
 		return nil, bad
 	}
 	return x, nil
+}
+
+// element returns the recorded list of which an expression is an element, and its index, nil for the first: p[i], *p and p->x are of *p@n.
+func (sc *scope) element(y lang.Expr) (list *lang.Ident, i lang.Expr) {
+	p, i := pointed(y)
+	if p == nil {
+		return nil, nil
+	}
+	name, ok := sc.elems[lang.String(p)]
+	if !ok {
+		return nil, nil
+	}
+	return lang.NameFor(p, name), i
+}
+
+// pointed returns the pointer that an expression looks behind, and the index.
+func pointed(y lang.Expr) (p, i lang.Expr) {
+	switch y := y.(type) {
+	case *lang.Index:
+		return y.X, y.I
+	case *lang.Unary:
+		if y.Op == "*" {
+			return y.X, nil
+		}
+	case *lang.Member:
+		if y.Arrow {
+			return y.X, nil
+		}
+	}
+	return nil, nil
+}
+
+// firstOf returns p of *p@n and p[0]@n.
+func firstOf(x lang.Expr) lang.Expr {
+	r, ok := x.(*lang.Repeat)
+	if !ok {
+		return nil
+	}
+	p, i := pointed(r.X)
+	if _, arrow := r.X.(*lang.Member); arrow {
+		return nil
+	}
+	if n, ok := i.(*lang.IntLit); i != nil && (!ok || n.Value != 0) {
+		return nil
+	}
+	return p
 }
 
 // recorded is a hint that lists the fields.

@@ -40,7 +40,7 @@ func request() *ctype.Type {
 func makeTrace(t testing.TB) *ctf.Trace {
 	m := madetrace.New(t)
 	begin := m.Site("a.c:9", "begin", madetrace.Field{Name: "i", Type: ctype.IntT}, madetrace.Field{Name: "r->text", Type: charPtr, Pointed: 40},
-		madetrace.Field{Name: "*r", Type: request(), Fails: true}, madetrace.Field{Name: "str(q, 8)", Type: charPtr, Text: 8}, madetrace.Field{Name: "v@4", Type: ctype.ArrayOf(ctype.IntT, 4), Text: 16})
+		madetrace.Field{Name: "*r", Type: request(), Fails: true}, madetrace.Field{Name: "str(q, 8)", Type: charPtr, Text: 8}, madetrace.Field{Name: "*v@4", Type: ctype.ArrayOf(ctype.IntT, 4), Text: 16})
 	end := m.Site("end", "end", madetrace.Field{Name: "n", Type: ctype.LongT}, madetrace.Field{Name: "$bt", Stack: true})
 	m.Thread(10, 11, "one")
 	m.Thread(10, 12, "two")
@@ -105,9 +105,12 @@ func TestWhere(t *testing.T) {
 		{where: `r->name == "name" && i < 5`, want: func(i int) bool { return i < 5 && i != 3 }, unknown: 10},
 		{where: "i < 3 || r->at.x == 93", want: func(i int) bool { return i < 3 }, unknown: 10},
 		{where: `str(q, 8) == "a long" && i < 9`, want: func(i int) bool { return i == 3 }},
-		{where: "(v@4)[0] == 7", want: func(i int) bool { return i == 7 }},
-		{where: "(v@4)[1] == 7 && i == 0", want: func(i int) bool { return i == 0 }},
-		{where: "(v@4)[2] == 0", want: func(int) bool { return false }, unknown: 100},
+		{where: "(*v@4)[0] == 7", want: func(i int) bool { return i == 7 }},
+		{where: "(*v@4)[1] == 7 && i == 0", want: func(i int) bool { return i == 0 }},
+		{where: "(*v@4)[2] == 0", want: func(int) bool { return false }, unknown: 100},
+		{where: "v[0] == 7 && *v == 7 && v[i - 6] == 7", want: func(i int) bool { return i == 7 }},
+		{where: "v[i] == 0", want: func(i int) bool { return i == 0 }, unknown: 98},
+		{where: "v[-i] >= 0 && v[-i] < 1", want: func(i int) bool { return i == 0 }, unknown: 99},
 		{where: `$tid == 12 && $cpu == 0`, want: func(i int) bool { return i%2 == 1 }, ends: func(int) bool { return false }},
 		{where: `comm == "two"`, want: func(i int) bool { return i%2 == 1 }, ends: func(n int) bool { return n%2 != 0 }},
 		{where: `$place == "end"`, want: func(int) bool { return false }, ends: func(int) bool { return true }},
@@ -232,10 +235,10 @@ func lines(t testing.TB, r *Reader, f string) string {
 // unavailable.
 func TestFields(t *testing.T) {
 	tr := makeTrace(t)
-	got := lines(t, reader(t, tr, Query{Where: "i == 3 || i == 4", Fields: "i * 2, i/x, $tid, r->at.y, r->text, r->name, v@4, (char)(i + 'a' - 3)"}), "text")
+	got := lines(t, reader(t, tr, Query{Where: "i == 3 || i == 4", Fields: "i * 2, i/x, $tid, r->at.y, r->text, r->name, *v@4, (char)(i + 'a' - 3)"}), "text")
 	for _, part := range []string{
-		`i * 2=6 i=0x3 $tid=12 r->at.y=<the trace does not have what it is computed from> r->text=0x7003 "text" r->name=<the trace does not have what it is computed from> v@4={3, 7} (char)(i + 'a' - 3)=97 'a'`,
-		`i * 2=8 i=0x4 $tid=11 r->at.y=-1 r->text=0x7004 "text" r->name="name\000\000\000" v@4={4, 7} (char)(i + 'a' - 3)=98 'b'`,
+		`i * 2=6 i=0x3 $tid=12 r->at.y=<the trace does not have what it is computed from> r->text=0x7003 "text" r->name=<the trace does not have what it is computed from> *v@4={3, 7} (char)(i + 'a' - 3)=97 'a'`,
+		`i * 2=8 i=0x4 $tid=11 r->at.y=-1 r->text=0x7004 "text" r->name="name\000\000\000" *v@4={4, 7} (char)(i + 'a' - 3)=98 'b'`,
 	} {
 		if !strings.Contains(got, part) {
 			t.Errorf("no %s in\n%s", part, got)
@@ -254,7 +257,7 @@ func TestCSV(t *testing.T) {
 	if err != nil || len(rows) != 201 {
 		t.Fatalf("%d rows: %v", len(rows), err)
 	}
-	if want := "time cpu pid tid comm place function i r->text *r str(q, 8) v@4 n $bt"; strings.Join(rows[0], " ") != want {
+	if want := "time cpu pid tid comm place function i r->text *r str(q, 8) *v@4 n $bt"; strings.Join(rows[0], " ") != want {
 		t.Errorf("%q", rows[0])
 	}
 	for i := range 100 {

@@ -12,7 +12,7 @@ import (
 
 // Addresses at which expressions find the record and the words of its head. No program has addresses like these.
 const (
-	recordBase = 0x4000_0000_0000_0000
+	recordBase = 0x4000_0000_0000_0000 // see slotAddress
 	wordsBase  = 0x5000_0000_0000_0000
 )
 
@@ -47,6 +47,7 @@ type scope struct {
 	schema *event.Schema
 	vars   map[string]*debuginfo.Variable
 	forms  map[string]string // the printed form of a field's expression → its name in vars
+	elems  map[string]string // that of p → the name of a field *p@n or p[0]@n
 	order  []*debuginfo.Variable
 	types  map[string]*ctype.Type
 	enums  map[string]enumerator
@@ -68,7 +69,7 @@ type slot struct {
 }
 
 func newScope(s *event.Schema) *scope {
-	sc := &scope{schema: s, vars: map[string]*debuginfo.Variable{}, forms: map[string]string{}, types: map[string]*ctype.Type{}, enums: map[string]enumerator{}}
+	sc := &scope{schema: s, vars: map[string]*debuginfo.Variable{}, forms: map[string]string{}, elems: map[string]string{}, types: map[string]*ctype.Type{}, enums: map[string]enumerator{}}
 	for i := range s.Fields {
 		sc.field(&s.Fields[i])
 	}
@@ -113,6 +114,9 @@ func (sc *scope) add(name string, t *ctype.Type, loc debuginfo.Location) {
 			if _, again := sc.forms[form]; !again {
 				sc.forms[form] = name
 			}
+			if p := firstOf(x); p != nil && sc.elems[lang.String(p)] == "" {
+				sc.elems[lang.String(p)] = name
+			}
 		}
 	}
 }
@@ -132,7 +136,7 @@ func (sc *scope) field(f *event.Field) {
 			return
 		}
 		sc.slots = append(sc.slots, slot{lo: f.Offset, hi: f.Offset + f.Size, status: f.StatusOffset, gaps: f.Gaps})
-		sc.add(f.Name, f.Type, at(recordBase+int64(f.Offset)))
+		sc.add(f.Name, f.Type, at(slotAddress(f.Offset, 0)))
 	case event.Counted:
 		if f.Grid != nil {
 			sc.add(f.Name, f.Type, debuginfo.Location{Unavailable: "the places of its elements are known only in each event"})
@@ -141,7 +145,7 @@ func (sc *scope) field(f *event.Field) {
 		elem := elementOf(f.Type)
 		size := max(elem.Strip().Size, 1)
 		sc.slots = append(sc.slots, slot{lo: f.Offset, hi: f.Offset + f.Size, status: f.StatusOffset, counted: true, nul: ctype.TextOf(elem).Width})
-		sc.add(f.Name, ctype.ArrayOf(elem, int64(f.Size-countedHead)/size), at(recordBase+int64(f.Offset+countedHead)))
+		sc.add(f.Name, ctype.ArrayOf(elem, int64(f.Size-countedHead)/size), at(slotAddress(f.Offset, countedHead)))
 	case event.SData:
 		sc.slots = append(sc.slots, slot{lo: f.Offset, hi: f.Offset + f.Size, status: f.StatusOffset, counted: true})
 		sc.record(f)
@@ -158,7 +162,7 @@ func (sc *scope) record(f *event.Field) {
 		if dynamic || m.BitSize > 0 || m.BitOffset%8 != 0 || m.Type == nil || strings.HasPrefix(m.Name, "common_") {
 			continue
 		}
-		sc.add(m.Name, m.Type, at(recordBase+int64(f.Offset+countedHead)+m.BitOffset/8))
+		sc.add(m.Name, m.Type, at(slotAddress(f.Offset, countedHead+m.BitOffset/8)))
 	}
 }
 
@@ -281,18 +285,28 @@ func (sc *scope) readable(addr, size uint64) bool {
 	if addr < recordBase || addr >= wordsBase {
 		return false
 	}
-	lo := int(addr - recordBase)
-	s := sc.slotAt(lo)
-	return s != nil && s.status < 0 && !s.counted && s.gaps == nil && uint64(lo)+size <= uint64(s.hi)
+	s, off := sc.slotAt(addr)
+	return s != nil && s.status < 0 && !s.counted && s.gaps == nil && uint64(off)+size <= uint64(s.hi)
 }
 
-func (sc *scope) slotAt(off int) *slot {
-	i, ok := slices.BinarySearchFunc(sc.slots, off, func(s slot, off int) int { return s.lo - off })
+// slotSpan is how far apart the addresses of slots are: what lies before or behind a field is no other field.
+const slotSpan = 1 << 32
+
+// slotAddress is the address of a byte of the slot at an offset of the record.
+func slotAddress(lo int, behind int64) int64 {
+	return recordBase + int64(lo)*slotSpan + slotSpan/2 + behind
+}
+
+// slotAt returns the slot that has an address from recordBase on, and the offset in the record; nil: none.
+func (sc *scope) slotAt(addr uint64) (*slot, int) {
+	at := int((addr - recordBase) / slotSpan)
+	i, ok := slices.BinarySearchFunc(sc.slots, at, func(s slot, at int) int { return s.lo - at })
 	if !ok {
-		i--
+		return nil, 0
 	}
-	if i < 0 || off >= sc.slots[i].hi {
-		return nil
+	s, off := &sc.slots[i], at+int(addr%slotSpan)-slotSpan/2
+	if off < s.lo || off >= s.hi {
+		return nil, 0
 	}
-	return &sc.slots[i]
+	return s, off
 }
