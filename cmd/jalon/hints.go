@@ -15,7 +15,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/procdir"
 )
 
-// Hints on standard error: the trace is possible, but may not show what the user wants to know.
+// Hints on standard error: the trace is possible, but may not show what the user expects.
 
 // hintsBefore are for the command line.
 func (c *traceCmd) hintsBefore(tps []jalon.Tracepoint) {

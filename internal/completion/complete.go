@@ -24,7 +24,7 @@ type Target struct {
 	Trace   string // the directory of report and export
 }
 
-// Source knows the system. A prefix is what the user has typed; candidates that do not begin with it are dropped. A
+// Source reads the system. A prefix is what the user has typed; candidates that do not begin with it are dropped. A
 // source that finds nothing, or fails, returns nothing.
 type Source interface {
 	Places(prefix string, t Target) []Candidate

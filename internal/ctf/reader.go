@@ -227,7 +227,7 @@ func (t *Trace) openStream(c *chunk, name string) error {
 	return nil
 }
 
-// openRegular opens a file of a trace, which somebody else may have made: only a regular file.
+// openRegular opens a file of a trace, if it is a regular file: the directory may be of another user.
 func openRegular(name string) (*os.File, error) {
 	f, err := os.Open(name)
 	if err != nil {

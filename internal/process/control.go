@@ -81,7 +81,7 @@ type ThreadInfo struct {
 	Stopped bool   // its registers can be read
 }
 
-// control is what the tracer's goroutine knows of a process under run control. The rules are
+// control is the tracer's state of a process under run control. The rules are
 // those of the machine; the bytes below breakpoints are in space.Breaks.
 type control struct {
 	Control
@@ -152,7 +152,7 @@ func (p *debugger) inside(t *task) bool {
 	return p.ctl.Where != nil && p.ctl.machine.Inside(t)
 }
 
-// execute does what the machine wants done, in order.
+// execute performs the machine's requests, in order.
 func (p *debugger) execute(do []runcontrol.Effect[*task]) {
 	for _, e := range do {
 		if p.ctl == nil {

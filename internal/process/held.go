@@ -42,7 +42,7 @@ func StartHeld(argv []string, opt StartOptions) (*Held, error) {
 	return h, nil
 }
 
-// serve starts the program and lets it go. ptrace wants both done by one thread,
+// serve starts the program and lets it go. ptrace requires that one thread does both,
 // which ends with the goroutine.
 //
 //  1. The child asks to be traced and stops at its exec, before the new program's

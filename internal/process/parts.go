@@ -66,7 +66,7 @@ type world struct {
 	stops int // of all threads, for the caller
 }
 
-// driver executes what the table of threads wants done.
+// driver performs the requests of the table of threads.
 type driver struct{ *tracer }
 
 // host is what package inject needs of the tracer.

@@ -19,7 +19,7 @@ import (
 // run in place). Nil functions are allowed.
 type Config struct {
 	// OnFault is asked at SIGSEGV and SIGBUS from a faulting access at pc. With ok
-	// the thread goes on at newPC and the program never knows.
+	// the thread goes on at newPC, and the program does not notice.
 	OnFault func(tid int, sig int, pc uint64) (newPC uint64, ok bool)
 	// OnClock is asked at SIGSEGV in a thread that may not read the time stamp counter. With
 	// ok, pc is an rdtsc of the caller's: the thread gets tsc from it and goes on behind it.

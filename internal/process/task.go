@@ -32,10 +32,10 @@ var errBusy = errors.New("the thread cannot run a system call now")
 
 func newTask() *task { return &task{} }
 
-// Control is what run control knows of the thread.
+// Control is the thread's state of run control.
 func (t *task) Control() *runcontrol.Thread { return &t.dbg }
 
-// resume lets a stopped thread go on in the way its stop wants, unless the world
+// resume lets a stopped thread go on in the way its stop requires, unless the world
 // is stopped or it is held.
 func (p *world) resume(t *task) {
 	if !p.threads.MayResume(t) {

@@ -15,7 +15,7 @@ type Input struct {
 	Scope   debuginfo.Scope
 	Cond    *lang.Condition // nil: every hit is recorded
 	Collect []lang.Collect  // may be empty: the record is its header
-	// Own: the collect list is the place's own, which nobody has asked for: what cannot be collected has the reason as its
+	// Own: the collect list is the default one of the place, not the user's: what cannot be collected has the reason as its
 	// value, and what the place does not have is left out.
 	Own bool
 	// Lenient: what cannot be collected here has the reason as its value, because another site of the session has it. It is in

@@ -12,7 +12,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/sema"
 )
 
-// report passes messages to the user, and knows whether the user has ended the session.
+// report passes messages to the user, and has whether the user has ended the session.
 type report struct {
 	opt *Options
 	// rate returns nanoseconds for each tick of the time stamp counter.

@@ -106,7 +106,7 @@ func (b *buffers) memoryFor(list []*sema.Map) uint64 {
 	return min(all, mostMapBytes) &^ (ring.PageSize - 1)
 }
 
-// newTable takes memory for a table. It has fewer slots than the program wants if there are many.
+// newTable takes memory for a table. It has fewer slots than the program asks for if there are many.
 func (b *buffers) newTable(m *ir.Map) (maps.Table, error) {
 	set := &b.tables
 	t := maps.Table{Shape: b.shape(m), Addr: b.base + b.g.MapsOffset() + set.bytes}

@@ -78,7 +78,7 @@ func (u *uprober) replaceTraps(plans []*placed) []*placed {
 	return kept
 }
 
-// notSlow is the result of keepsTrap for a plan that has no int3, or one that the user wants.
+// notSlow is the result of keepsTrap for a plan that has no int3, or one that the user requested.
 const notSlow = "not slow"
 
 // keepsTrap returns why an int3 cannot become a uprobe; "" if it can.

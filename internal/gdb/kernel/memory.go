@@ -64,7 +64,7 @@ func (m *memory) read(addr uint64, b []byte) (int, error) {
 }
 
 // readPage reads a part of one page. Where nothing is mapped the file has zeros, as
-// it has where there are some: then the program of eBPF knows more.
+// it has where there are some: then the program of eBPF reads more.
 func (m *memory) readPage(addr uint64, b []byte) error {
 	if m.core != nil {
 		ok, err := m.core.read(addr, b)

@@ -122,7 +122,7 @@ func (st *site) pair(args registers, sd *sema.SData) error {
 	// The slot has room for the marker's own record, which the second program brings.
 	var in *ir.Builder
 	opt := agentexpr.Options{Registers: args, StaticSize: ownSize(sd), Static: func(b *ir.Builder, at int64) {
-		if in != b { // else it is another action that wants the same
+		if in != b { // else it is another action that collects the same
 			in, st.static = b, int(at)
 			token := b.Def(ir.I64, ir.Instr{Op: ir.Env, Imm: ir.EnvTime})
 			b.Emit(ir.Instr{Op: ir.Put, W: 4, A: b.Const(tokenSize), Imm: at})

@@ -181,10 +181,10 @@ func (t *Target) Detach(int) error { return nil }
 // Kill does not end the kernel.
 func (t *Target) Kill(int) error { return never("ending it") }
 
-// Insert knows no breakpoints.
+// Insert refuses: there are no breakpoints.
 func (t *Target) Insert(int, stub.Breakpoint) error { return stub.ErrUnsupported }
 
-// Remove knows none either.
+// Remove refuses: there are no breakpoints.
 func (t *Target) Remove(int, rsp.BreakpointType, uint64, int) error { return stub.ErrUnsupported }
 
 // Object is the memory map: GDB writes to none of it. The marks of static tracepoints

@@ -17,7 +17,7 @@ type core struct {
 	log      func(string)
 	debug    bool    // each packet is logged (monitor set debug 1)
 	extended bool    // `!`: stay when no process is left
-	options  Options // what GDB wants to be reported
+	options  Options // what GDB has asked to be reported
 	out      []Out
 
 	peer
@@ -47,7 +47,7 @@ func newCore(target Target, exp Experiment, cfg Config) *core {
 
 func (x *core) reset() { x.peer = peer{offers: map[string]bool{}, denied: map[string]bool{}} }
 
-// name is the thread's id as GDB wants it.
+// name is the thread's id in GDB's form.
 func (x *core) name(id ThreadID) rsp.ThreadID {
 	if x.multi {
 		return rsp.ThreadID{PID: int64(id.PID), TID: int64(id.TID), Multi: true}

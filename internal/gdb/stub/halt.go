@@ -14,7 +14,7 @@ func (x *reporter) pause() {
 
 // halt replies to the packet that resumed the program with an earlier event, or with a
 // signal. In the first case the signal is kept for the next resumption, like a signal of the
-// program: GDB may make steps without end, and the user wants to stop it.
+// program: GDB may make steps without end, and the user must be able to stop it.
 func (x *reporter) halt(signal int) {
 	runs := x.resumed()
 	x.haltAll()
@@ -35,7 +35,7 @@ func (x *reporter) halt(signal int) {
 	x.reply(x.replier.stopReply(s))
 }
 
-// resumed has the threads that GDB wants to run.
+// resumed has the threads that GDB has resumed.
 func (x *reporter) resumed() map[ThreadID]bool {
 	list := map[ThreadID]bool{}
 	for id, t := range x.roster.threads {

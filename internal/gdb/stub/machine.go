@@ -19,7 +19,7 @@ type Machine struct {
 	replier     *replier     // stops as GDB reads them
 	reporter    *reporter    // halts, and which stop GDB gets when
 	resumer     *resumer     // vCont
-	settings    *settings    // what GDB wants to be reported, and how
+	settings    *settings    // what GDB has asked to be reported, and how
 	unattended  *unattended  // the target goes on without GDB
 	launcher    *launcher    // how programs are started
 	processes   *processes   // attach, detach, kill

@@ -2,7 +2,7 @@ package stub
 
 import "github.com/jalon-trace/jalon/internal/gdb/rsp"
 
-// settings are what GDB wants to be reported.
+// settings are what GDB has asked to be reported.
 type settings struct {
 	*core
 	backlog    *backlog

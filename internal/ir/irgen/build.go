@@ -6,7 +6,7 @@ import (
 	"github.com/jalon-trace/jalon/internal/ir"
 )
 
-// builder appends instructions, and knows which values and blocks can be named.
+// builder appends instructions, and keeps which values and blocks can be named.
 type builder struct {
 	r      *rand.Rand
 	opt    Options

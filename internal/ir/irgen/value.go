@@ -90,7 +90,7 @@ func family(has func(*ir.OpInfo) bool) (list []ir.Op) {
 }
 
 // apply emits one operation of a family, with operands of the classes that the table
-// wants. Of float operands and results c is the class that the caller wants.
+// wants. Of float operands and results c is the class that the caller requests.
 func (vs *values) apply(ops []ir.Op, c ir.Class) ir.Value {
 	op := ops[vs.r.Intn(len(ops))]
 	info := op.Info()

@@ -18,7 +18,7 @@ const (
 	SetInfo                  // what a handler is shown of the signal, Signal, that is to be delivered
 	SendAgain                // send Signal to the thread; if it could be sent, note it in Thread.Sent
 	AskBreak                 // * Verdict(the caller's about the breakpoint at Addr)
-	AskStepped               // * Stepped(whether the caller wants one more)
+	AskStepped               // * Stepped(whether the caller requests one more)
 	Emulate                  // execute the instruction at Addr if it is a simple one: Executed, else StepOver
 	FlushFault               // * take a signal that waits behind a group-stop: HaltFlushed
 	Report                   // * report Stop

@@ -159,7 +159,7 @@ func (m *Machine) Bench(ctx context.Context) (ok bool, err error) {
 	return ok, err
 }
 
-// bench runs one benchmark without its output; 0 iterations: it wants to be left out.
+// bench runs one benchmark without its output; 0 iterations: it is to be left out.
 func (m *Machine) bench(ctx context.Context, pr *check.Probe, pl *script.Place) (average time.Duration, iters int, failed bool, err error) {
 	out, errs := m.opts.Out, m.opts.Err
 	defer func() { m.opts.Out, m.opts.Err = out, errs }()
