@@ -39,48 +39,14 @@ type recordCmd struct {
 // Run records.
 func (c *recordCmd) Run() error {
 	t := &traceCmd{tracingFlags: c.tracingFlags, program: c.program}
-	if len(c.program) > 0 && c.Pid != 0 {
-		return usageError("name a program to start after --, or a process with -p PID, not both")
-	}
-	if text := guessPlaces("record -o DIR", c.Places, c.program, c.Pid); text != "" {
-		return usageError(text)
-	}
-	if c.Clock == "none" {
-		return usageError("a recording needs times: --clock tsc or coarse")
-	}
-	if err := c.checkSizes(); err != nil {
-		return err
-	}
 	flight := c.Flight != "" || c.OnFull == "overwrite"
-	switch {
-	case c.Live && flight:
-		return usageError("--live prints what is recorded; a flight recorder keeps its events in memory")
-	case len(c.SnapshotOn) > 0 && !flight:
-		return usageError("--snapshot-on needs --flight SIZE")
-	case c.Flight != "" && c.OnFull == "drop":
-		c.Buffer, c.OnFull = c.Flight, "overwrite"
-	case c.Flight != "" && c.OnFull == "overwrite":
-		c.Buffer = c.Flight
-	case c.Flight != "":
-		return usageError("--flight keeps the newest events: no hit waits")
-	case flight && (c.Size != "" || c.Rotate != 0):
-		return usageError("with --flight each snapshot is a part: not --size or --rotate too")
+	if err := c.checkFlags(flight); err != nil {
+		return err
 	}
 	t.tracingFlags = c.tracingFlags
-	tps, err := c.tracepoints(t)
+	tps, triggers, err := c.places(t)
 	if err != nil {
 		return err
-	}
-	if err := t.refuseProgramPlaces(tps); err != nil {
-		return err
-	}
-	triggers := len(tps)
-	if len(c.SnapshotOn) > 0 {
-		on, err := jalon.Parse(t.atReturns(c.SnapshotOn), nil)
-		if err != nil {
-			return err
-		}
-		tps = append(tps, on...)
 	}
 	t.hintsBefore(tps)
 	opt, err := t.options(tps)
@@ -121,6 +87,53 @@ func (c *recordCmd) Run() error {
 	}
 	defer c.requests(t, trace, rec, asked, flight, triggers)()
 	return c.follow(t, trace, rec)
+}
+
+// checkFlags refuses flags that do not go together, and gives --flight its buffers.
+func (c *recordCmd) checkFlags(flight bool) error {
+	if len(c.program) > 0 && c.Pid != 0 {
+		return usageError("name a program to start after --, or a process with -p PID, not both")
+	}
+	if text := guessPlaces("record -o DIR", c.Places, c.program, c.Pid); text != "" {
+		return usageError(text)
+	}
+	if c.Clock == "none" {
+		return usageError("a recording needs times: --clock tsc or coarse")
+	}
+	if err := c.checkSizes(); err != nil {
+		return err
+	}
+	switch {
+	case c.Live && flight:
+		return usageError("--live prints what is recorded; a flight recorder keeps its events in memory")
+	case len(c.SnapshotOn) > 0 && !flight:
+		return usageError("--snapshot-on needs --flight SIZE")
+	case c.Flight != "" && c.OnFull == "drop":
+		c.Buffer, c.OnFull = c.Flight, "overwrite"
+	case c.Flight != "" && c.OnFull == "overwrite":
+		c.Buffer = c.Flight
+	case c.Flight != "":
+		return usageError("--flight keeps the newest events: no hit waits")
+	case flight && (c.Size != "" || c.Rotate != 0):
+		return usageError("with --flight each snapshot is a part: not --size or --rotate too")
+	}
+	return nil
+}
+
+// places are the tracepoints that are recorded, and those of --snapshot-on, which begin at triggers.
+func (c *recordCmd) places(t *traceCmd) (tps []jalon.Tracepoint, triggers int, err error) {
+	if tps, err = c.tracepoints(t); err != nil {
+		return nil, 0, err
+	}
+	if err := t.refuseProgramPlaces(tps); err != nil {
+		return nil, 0, err
+	}
+	triggers = len(tps)
+	if len(c.SnapshotOn) == 0 {
+		return tps, triggers, nil
+	}
+	on, err := jalon.Parse(t.atReturns(c.SnapshotOn), nil)
+	return append(tps, on...), triggers, err
 }
 
 // maxPart is the largest part of a trace.
