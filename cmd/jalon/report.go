@@ -145,7 +145,7 @@ func (c *reportCmd) Run() error {
 		return err
 	}
 	defer t.Close()
-	if err = c.print(printed, t, r, q); errors.Is(err, unix.EPIPE) {
+	if err = c.print(&reported{w: printed, t: t, r: r, q: q}); errors.Is(err, unix.EPIPE) {
 		return nil // a reader such as head has enough
 	}
 	if err == nil {
@@ -171,21 +171,21 @@ func (c *reportCmd) repair() error {
 
 func (c *reportCmd) check() error {
 	kinds := 0
-	for _, on := range []bool{c.Repair, c.State, c.Stat, c.Hist != "", c.Latency, c.Flame, c.Timeline, c.Critical != 0} {
-		if on {
+	for _, v := range views {
+		if v.asked(c) {
 			kinds++
 		}
 	}
 	switch {
-	case kinds > 1:
-		return usageError("one of --repair, --state, --stat, --hist, --latency, --flame, --timeline and --critical-path can be printed at once")
+	case kinds > 1 || kinds > 0 && c.Repair:
+		return usageError("one of --repair, " + viewNames() + " can be printed at once")
 	case c.Latency && len(c.Places) != 2:
 		return usageError("--latency needs two places: jalon report DIR --latency A B")
 	case !c.Latency && len(c.Places) > 0:
 		return usageError(fmt.Sprintf("unexpected argument %s", c.Places[0]))
 	case c.Format == "folded" && !c.Flame:
 		return usageError("-f folded is for --flame")
-	case c.Format == "csv" && kinds > 0:
+	case c.Format == "csv" && (kinds > 0 || c.Repair):
 		return usageError("-f csv is for events")
 	case c.Format == "json" && c.Timeline:
 		return usageError("--timeline is text; jalon export --to perfetto is for viewers")
@@ -195,85 +195,10 @@ func (c *reportCmd) check() error {
 		return notPositive("--top", c.Top)
 	case c.Critical < 0:
 		return notPositive("--critical-path", c.Critical)
-	case c.Fields != "" && kinds > 0:
+	case c.Fields != "" && (kinds > 0 || c.Repair):
 		return usageError("--fields is for events")
 	}
 	return nil
-}
-
-func (c *reportCmd) print(w io.Writer, t *ctf.Trace, r *report.Reader, q report.Query) error {
-	plain := format.Plain(w)
-	switch {
-	case c.State:
-		s := report.MakeState(t)
-		if c.Format == "json" {
-			return s.JSON(w)
-		}
-		return s.Text(plain)
-	case c.Stat:
-		s, err := report.MakeStat(r, c.whole())
-		if err != nil {
-			return err
-		}
-		if c.Format == "json" {
-			return s.JSON(w)
-		}
-		return s.Text(plain, c.Top)
-	case c.Hist != "":
-		h, err := report.MakeHist(r, c.Hist, c.By)
-		if err != nil {
-			return err
-		}
-		if c.Format == "json" {
-			h.JSON(w)
-		} else {
-			h.Text(plain, c.Top)
-		}
-		return nil
-	case c.Latency:
-		l, err := report.MakeLatency(r, c.Places[0], c.Places[1], c.By, c.Top)
-		if err != nil {
-			return err
-		}
-		if c.Format == "json" {
-			return l.JSON(w)
-		}
-		return l.Text(plain, t.Info.WallOffset)
-	case c.Flame:
-		f, err := report.MakeFlame(r)
-		switch {
-		case err != nil:
-			return err
-		case c.Format == "json":
-			return f.JSON(w)
-		case c.Format == "folded":
-			return f.Folded(plain)
-		}
-		return f.Text(plain, columns(), 0.005)
-	case c.Critical != 0:
-		x, err := report.MakeCritical(r, c.Critical, q.From, q.To)
-		switch {
-		case err != nil:
-			return err
-		case c.Format == "json":
-			return x.JSON(w)
-		}
-		return x.Text(plain, c.Top)
-	case c.Timeline:
-		from, to, _ := t.Span()
-		if q.From != 0 {
-			from = q.From
-		}
-		if q.To != 0 {
-			to = q.To
-		}
-		x, err := report.MakeTimeline(r, from, to, columns()-46)
-		if err != nil {
-			return err
-		}
-		return x.Text(plain, c.Top)
-	}
-	return c.events(w, t, r)
 }
 
 // events prints events one by one.
