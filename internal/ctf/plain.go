@@ -65,12 +65,49 @@ func (s *Stream) Plain(b *event.Batch, lanes Lanes, counts []uint64) (n, size in
 			buf = append(buf, data[l.from:l.to]...)
 		}
 		s.buf = buf
-		counts[site]++
 		data = data[l.size:]
-		n++
-		if len(buf) >= fullPacket {
+		more := 0
+		if l.words() && s.class == Process && !s.large {
+			more = s.words(b, l, head, data)
+			data = data[more*int(l.size):]
+		}
+		counts[site] += 1 + uint64(more)
+		n += 1 + more
+		if len(s.buf) >= fullPacket {
 			break
 		}
 	}
 	return n, len(b.Data) - len(data)
+}
+
+// words reports whether the events of a lane in compact packets of a process have two words each: most hot places record 8 bytes.
+func (l *Lane) words() bool {
+	return l.plan == nil && l.to-l.from == 8 && l.id < 1<<compactIDs-1 && l.schema.CommOffset == 0
+}
+
+// words adds the records that follow one of a lane and have the same first word, up to the first that is not of the batch or needs another
+// head, or until the packet is full. It does what Plain does, with less for each event.
+func (s *Stream) words(b *event.Batch, l *Lane, head uint64, data []byte) (n int) {
+	if !b.Named(nil, 0) {
+		return 0
+	}
+	buf, at, last := s.buf[:cap(s.buf)], len(s.buf), s.last
+	tid, size := uint64(uint32(b.Tid))<<32|uint64(l.id), int(l.size)
+	for at < fullPacket && at+16 <= len(buf) && len(data) >= size && binary.LittleEndian.Uint64(data) == head {
+		rec := data[:size]
+		stamp := binary.LittleEndian.Uint64(rec[ring.RecTSC:])
+		if !b.Holds(stamp, binary.LittleEndian.Uint64(rec[ring.RecThread:])) {
+			break
+		}
+		time := uint64(b.TimeNS(stamp))
+		if time < last || time-last >= 1<<compactTime {
+			break
+		}
+		binary.LittleEndian.PutUint64(buf[at:], tid|uint64(uint32(time)<<compactIDs))
+		binary.LittleEndian.PutUint64(buf[at+8:], binary.LittleEndian.Uint64(rec[l.from:]))
+		at, last, data = at+16, time, data[size:]
+		n++
+	}
+	s.buf, s.last = buf[:at], last
+	return n
 }

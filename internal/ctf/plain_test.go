@@ -32,6 +32,10 @@ func plainAsEvents(t *testing.T, rnd *rand.Rand, class Class) {
 	sites, lanes := map[*event.Schema]*Site{}, Lanes{}
 	for i := range 1 + rnd.IntN(5) {
 		s := randomSchema(rnd, uint32(i), class == Kernel)
+		if i == 0 {
+			s = twoInts()
+			s.Kernel = class == Kernel
+		}
 		if class == Kernel && rnd.IntN(3) > 0 {
 			s.CommOffset = s.RecordSize
 			s.RecordSize += 16
@@ -89,8 +93,8 @@ func plainRecords(rnd *rand.Rand, schemas []*event.Schema) (data []byte) {
 		if rnd.IntN(20) == 0 {
 			name = []string{"one", "two", "a name of 15 ch"}[rnd.IntN(3)]
 		}
-		s := schemas[rnd.IntN(len(schemas))]
-		stamp += rnd.Uint64N(1000)
+		s := schemas[rnd.IntN(len(schemas))*rnd.IntN(2)]
+		stamp += []uint64{rnd.Uint64N(1000), rnd.Uint64N(1000), -rnd.Uint64N(1000), 1 << 30}[max(rnd.IntN(30)-26, 0)]
 		rec := randomRecord(rnd, s)
 		binary.LittleEndian.PutUint64(rec, uint64(s.RecordSize)|uint64(s.SiteID+1)<<32)
 		binary.LittleEndian.PutUint64(rec[ring.RecTSC:], stamp)
