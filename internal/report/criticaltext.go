@@ -48,7 +48,7 @@ const shownParts = 200
 // Text writes the waits of the thread, the sums of the path and the path itself.
 func (c *Critical) Text(w io.Writer, top int) error {
 	all := c.To - c.From
-	fmt.Fprintf(w, "%s:%d for %v\n\n", c.Comm, c.Tid, rounded(all))
+	fmt.Fprintf(w, "%s:%d for %v\n\n", oneLine(c.Comm), c.Tid, rounded(all))
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	own := int64(0)
 	for _, x := range c.Waits {

@@ -313,14 +313,14 @@ func (x *Latency) Text(w io.Writer, offset int64) error {
 	fmt.Fprintln(w, "\nslowest:")
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, p := range x.Slowest {
-		fmt.Fprintf(tw, "%v\t%s\t%s\t%s\n", time.Duration(p.NS), time.Unix(0, p.At+offset).Format("15:04:05.000000"), threadName(p.Comm, p.Pid, p.Tid), oneLine(p.Text))
+		fmt.Fprintf(tw, "%v\t%s\t%s\t%s\n", time.Duration(p.NS), time.Unix(0, p.At+offset).Format("15:04:05.000000"), oneLine(threadName(p.Comm, p.Pid, p.Tid)), oneLine(p.Text))
 	}
 	return tw.Flush()
 }
 
-// oneLine replaces what would break a table.
+// oneLine replaces what would break a table: line breaks, tabs, and the byte 0xff, behind which tabwriter sees neither.
 func oneLine(s string) string {
-	return strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ").Replace(s)
+	return strings.NewReplacer("\n", " ", "\t", " ", "\v", " ", "\f", " ").Replace(format.PlainText(s))
 }
 
 // JSON writes an object.

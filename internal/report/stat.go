@@ -209,7 +209,7 @@ func (s *Stat) Text(w io.Writer, top int) error {
 	tw := tabwriter.NewWriter(w, 0, 0, 2, ' ', tabwriter.AlignRight)
 	fmt.Fprintln(tw, "hits\trecorded\tlost\tevents/s\tpart\t  place\t")
 	for _, p := range s.Places {
-		fmt.Fprintf(tw, "%s\t%d\t%s\t%.0f\t%s\t  %s\t\n", known(p.Hits), p.Recorded, known(p.Lost), p.Rate, percent(p.Recorded, s.Events), leftAligned(p.name(), s.Places))
+		fmt.Fprintf(tw, "%s\t%d\t%s\t%.0f\t%s\t  %s\t\n", known(p.Hits), p.Recorded, known(p.Lost), p.Rate, percent(p.Recorded, s.Events), oneLine(leftAligned(p.name(), s.Places)))
 	}
 	if err := tw.Flush(); err != nil {
 		return err
@@ -224,7 +224,7 @@ func (s *Stat) Text(w io.Writer, top int) error {
 			fmt.Fprintf(tw, "\t\t%d more threads\t\n", len(s.Threads)-top)
 			break
 		}
-		fmt.Fprintf(tw, "%d\t%s\t%s\t  %s\n", th.Events, percent(th.Events, s.Events), threadName(th.Comm, th.Pid, th.Tid), s.places(th))
+		fmt.Fprintf(tw, "%d\t%s\t%s\t  %s\n", th.Events, percent(th.Events, s.Events), oneLine(threadName(th.Comm, th.Pid, th.Tid)), oneLine(s.places(th)))
 	}
 	return tw.Flush()
 }
