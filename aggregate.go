@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/aggregate"
+	"github.com/jalon-trace/jalon/internal/format"
 	"github.com/jalon-trace/jalon/internal/lang"
 	"github.com/jalon-trace/jalon/internal/sema"
 	"github.com/jalon-trace/jalon/internal/tracepoint"
@@ -77,8 +78,11 @@ func (a *Aggregate) aggregated(tps []*tracepoint.Tracepoint) error {
 }
 
 // WriteMaps writes what the trace has computed by [Options.Aggregate]: as text, histograms drawn, or as lines of JSON; both in
-// bpftrace's form.
+// bpftrace's form. Text of programs that would steer a terminal is shown as in [Text].
 func (r *Result) WriteMaps(w io.Writer, asJSON bool) {
+	if !asJSON {
+		w = format.Plain(w)
+	}
 	for _, m := range r.maps {
 		aggregate.Write(w, m.Map, m.Merged, m.Stacks, m.NoRoom, asJSON)
 	}

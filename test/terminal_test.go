@@ -118,6 +118,14 @@ func TestTerminal(t *testing.T) {
 		x.until("at work")
 		return x
 	}
+	t.Run("live", func(t *testing.T) { // maps replace each other on the screen; the text in them does not steer it
+		t.Parallel()
+		x := atTerminal(t, "run", "--live", "20ms", "-e", `begin { @x["a\x1b]0;owned\x07"] = 1; } interval:ms:300 { exit(); }`)
+		x.until("status 0.")
+		if s := x.seen.String(); strings.Contains(s, "\x1b]") || !strings.Contains(s, "\x1b[H\x1b[2J@x[a") || !strings.Contains(s, `\x1b]0;owned\x07`) {
+			t.Errorf("%q", s)
+		}
+	})
 	t.Run("die", func(t *testing.T) {
 		t.Parallel()
 		x := begin(t, "die")

@@ -51,6 +51,20 @@ func (b *buffered) flush(n int) {
 	b.text = append(b.text[:0], b.text[n:]...)
 }
 
+// writeTo writes everything, and then text to w: what b's own output would change.
+func (b *buffered) writeTo(w io.Writer, text string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.err != nil {
+		return
+	}
+	b.flush(len(b.text))
+	if _, err := io.WriteString(w, text); err != nil && b.err == nil {
+		b.err = err
+		b.fail()
+	}
+}
+
 // Flush writes everything and returns the first error of the output.
 func (b *buffered) Flush() error {
 	b.mu.Lock()

@@ -51,7 +51,7 @@ func (c *runCmd) execute(p *check.Program, t target) error {
 		program: p, target: t, usr1: usr1, debugDirs: c.debugDirs(), usdtFile: c.USDTFile, unsafe: c.Unsafe,
 		options: interp.Options{
 			Out: out, Err: stderr, JSON: c.Format == "json", Quiet: c.Quiet, NoWarn: c.NoWarn, Helpers: c.Warnings,
-			Folded: c.Folded, Live: c.Live, Clear: isTerminal(os.Stdout) && c.Output == "",
+			Folded: c.Folded, Live: c.Live, Clear: c.clearing(out),
 			Now: time.Now, Boot: clock(procdir.Boottime), Mono: clock(procdir.Monotonic),
 			TimeMap: os.Getenv("BPFTRACE_DUMMY_TS_MAP"), // as in bpftrace, for tests
 			Render:  render, Message: messageLine,
@@ -196,9 +196,9 @@ func (j *job) letGo(h *process.Held) {
 // output opens the output with the buffering of -B, and returns what writes the rest and closes it. A script's bytes
 // are written as they are, except to a terminal: strings of programs may be hostile. fail is called with an error of
 // the output, such as that its reader is gone.
-func (c *runCmd) output(fail func()) (io.Writer, func() error, error) {
+func (c *runCmd) output(fail func()) (*buffered, func() error, error) {
 	var w io.Writer = bounded.Reopen(os.Stdout)
-	if isTerminal(os.Stdout) && c.Live == 0 {
+	if isTerminal(os.Stdout) {
 		w = stdout
 	}
 	closeFile := func() error { return nil }
@@ -211,6 +211,14 @@ func (c *runCmd) output(fail func()) (io.Writer, func() error, error) {
 	}
 	b := newBuffered(w, c.Buffering, fail)
 	return b, func() error { return errors.Join(b.Flush(), closeFile()) }, nil
+}
+
+// clearing returns what clears the terminal for --live; nil: the output is none.
+func (c *runCmd) clearing(out *buffered) func() {
+	if !isTerminal(os.Stdout) || c.Output != "" {
+		return nil
+	}
+	return func() { out.writeTo(printed, "\033[H\033[2J") }
 }
 
 // userSignals passes on that SIGUSR1 came.

@@ -19,7 +19,7 @@ func TestEscapes(t *testing.T) {
 		t.Fatal(err)
 	}
 	src := filepath.Join(sub, "main"+esc+".c")
-	write(t, src, `int work(int n) { return n + 1; }
+	write(t, src, `const char *bad = "`+esc+`"; int work(int n) { return n + 1; }
 int main(void) { int n = 0; while (n < 10) n = work(n); return 0; }`)
 	prog := filepath.Join(sub, "prog"+esc)
 	gcc(t, "-O0", "-o", prog, src)
@@ -36,6 +36,7 @@ int main(void) { int n = 0; while (n < 10) n = work(n); return 0; }`)
 		{"list", prog + esc},
 		{"trace", "work", "-c", "n", "-v", "--", prog},
 		{"trace", "main" + esc + ".c:1", "-c", "n, $bt", "--", prog},
+		{"trace", "work", "--count", "--by", "bad", "--", prog},
 		{"trace", "nosuch" + esc, "--", prog},
 		{"trace", "work if (" + esc + ")", "--", prog},
 		{"trace", "uprobe:" + prog + ":work", "--", prog},

@@ -80,7 +80,7 @@ type Options struct {
 	NoWarn   bool          // no warnings
 	Folded   bool          // maps with stacks as keys are printed as flame graphs need them
 	Live     time.Duration // the period of printing all maps; 0: only at the end
-	Clear    bool          // the screen is cleared before that
+	Clear    func()        // clears the screen before that; nil: Out is no terminal
 	Helpers  bool          // warnings also of what a script may do on purpose, such as reading elements that do not exist (-k)
 	Child    int           // the process of -c
 	// TimeMap is the map that has the time of tseries() in nanoseconds, for tests of scripts; "": there is none.

@@ -149,8 +149,8 @@ func (m *Machine) wait(ctx context.Context, timers []*timer, usr1 <-chan struct{
 func refresh(m *Machine) {
 	switch {
 	case m.opts.JSON:
-	case m.opts.Clear:
-		fmt.Fprint(m.opts.Out, "\033[H\033[2J")
+	case m.opts.Clear != nil:
+		m.opts.Clear()
 	default:
 		fmt.Fprintln(m.opts.Out, m.opts.Now().Format("15:04:05"))
 	}
