@@ -153,11 +153,22 @@ func chunksOf(dir string) ([]string, error) {
 			out = append(out, d)
 		}
 	}
+	if len(out) == 0 && slices.ContainsFunc(list, isBegun(dir)) {
+		return nil, fmt.Errorf("%s has no events: its recording was killed before the first were written, or has just begun", dir)
+	}
 	if len(out) == 0 {
 		return nil, fmt.Errorf("%s is not a trace: it has no file %s (jalon record -o makes traces)", dir, MetadataFile)
 	}
 	slices.Sort(out)
 	return out, nil
+}
+
+// isBegun reports whether a directory in that of a trace is one that a recording begins with.
+func isBegun(dir string) func(e os.DirEntry) bool {
+	return func(e os.DirEntry) bool {
+		_, err := os.Stat(filepath.Join(dir, e.Name(), OwnDirectory))
+		return e.IsDir() && (e.Name() == OwnDirectory || strings.HasPrefix(e.Name(), ChunkPrefix) && err == nil)
+	}
 }
 
 func (t *Trace) openChunk(dir string) error {

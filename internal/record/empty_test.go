@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/jalon-trace/jalon/internal/ctf"
@@ -20,6 +21,9 @@ func TestEmpty(t *testing.T) {
 			}
 			if begun {
 				r.Begin(Session{WallOffset: 5})
+			}
+			if _, err := ctf.Open(opt.Dir); err == nil || !strings.Contains(err.Error(), "has just begun") {
+				t.Errorf("begun %t, not ended: %v", begun, err)
 			}
 			if err := r.Finish(&ctf.Summary{Outcome: "detached"}); err != nil {
 				t.Fatal(err)
