@@ -29,6 +29,7 @@ func TestScriptCases(t *testing.T) {
 		{"tracepoint:syscalls:sys_enter_write /pid == cpid/ { @in[tid] = args.count; @n++; } tracepoint:syscalls:sys_exit_write /@in[tid]/ { @ = sum(@in[tid] == (uint64)args.ret ? 1 : 0); @bytes = sum(@in[tid]); delete(@in, tid); }", "@n: 40\n@: 40\n@bytes: 4092"},
 		{"tracepoint:syscalls:sys_enter_write /pid == cpid/ { @by[args.count]++; @last = args.count; } end { print(@by[512]); clear(@by); }", "4\n\n\n@last: 512"},
 		{"uprobe:SERVER:handle { @in[tid] = args.r->len; } uretprobe:SERVER:handle { @[curtask.tgid == cpid, ppid > 0] = sum(@in[tid]); delete(@in, tid); } uprobe:SERVER:parse { @p = count(); }", "@[true, true]: 9450\n@p: 300"},
+		{"uprobe:SERVER:handle /args.r->len > 64/ { if (args.r->kind == 0) { signal(\"CONT\"); } else { signal_thread(18); } @ = count(); } tracepoint:signal:signal_generate /args.sig == 18 && args.pid == cpid/ { @sent = count(); }", "@: 37\n@sent: 37"},
 		{"uprobe:SERVER:handle { @a++; } end { @t = sum(@a); clear(@a); }", "@t: 300"},
 		{"iter:task /ctx.task == curtask/ { printf(\"%s \", probe); } end { printf(\"over\\n\"); }", "iter:task over"},
 		{"software:page-faults:1 { @[usermode == (reg(\"pc\") < 1 << 48)] = count(); } tracepoint:syscalls:sys_enter_write { @t = max(usermode); } end { print((len(@), has_key(@, true), (int64)@t)); clear(@); clear(@t); }", "(1, true, 0)"},
@@ -36,7 +37,7 @@ func TestScriptCases(t *testing.T) {
 		{"iter:task_file { @[ctx.task.tgid == curtask.tgid] = max(ctx.fd); } end { print(@[true] > 2); clear(@); }", "true"},
 	} {
 		script := strings.ReplaceAll(c.script, "SERVER", server)
-		r := jalon(t, "run", "-q", "-e", script, "-c", server)
+		r := jalon(t, "run", "-q", "--unsafe", "-e", script, "-c", server)
 		if got := strings.TrimSpace(r.stdout); r.status != 0 || got != c.want {
 			t.Errorf("%s: status %d\n%s%s\nwant\n%s", c.script, r.status, r.stdout, r.stderr, c.want)
 		}

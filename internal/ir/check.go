@@ -288,6 +288,11 @@ var immChecks = map[Op]func(c *checker, i *Instr){
 			c.fail("%#x is no stack of a number of frames", i.Aux)
 		}
 	},
+	Signal: func(c *checker, i *Instr) {
+		if i.Imm != 0 && i.Imm != 1 {
+			c.fail("%d is neither the process (0) nor the thread (1)", i.Imm)
+		}
+	},
 	KeyWord: func(c *checker, i *Instr) { c.setsKey(i, 1) },
 	KeyText: func(c *checker, i *Instr) { c.setsKey(i, (i.Aux+7)/8) },
 	PutReg: func(c *checker, i *Instr) {

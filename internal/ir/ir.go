@@ -190,6 +190,9 @@ const (
 	// they have no place, 1 if there is no stack. Aux bytes of return addresses count. A is the address of the struct pt_regs, in kernel memory, that has
 	// the program's registers. What it finds is not compared.
 	UserStack
+	// Signal sends signal A to the process, or with Imm 1 to the thread, that executes the site, and gives the kernel's result: 0 or a negative
+	// error code. Signal 0 is none.
+	Signal
 	Result // the program ends with A's low 32 bits as its return value, if it is the last Result on the way; without one it is the backend's usual one
 
 	NumOps

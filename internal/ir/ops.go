@@ -195,6 +195,7 @@ var Ops = [NumOps]OpInfo{
 	Take:      {Name: "take", Result: IntResult, Effect: true, Widths: noWidth},
 	StackID:   {Name: "stackid", Result: IntResult, Effect: true, Widths: noWidth, form: "n"},
 	UserStack: {Name: "userstack", A: IntOperand, Result: IntResult, Effect: true, Widths: noWidth, form: "an"},
+	Signal:    {Name: "signal", A: IntOperand, Result: IntResult, Effect: true, Widths: noWidth, form: "ai"},
 	Result:    {Name: "result", A: IntOperand, Widths: noWidth, form: "a"},
 }
 

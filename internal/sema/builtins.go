@@ -96,6 +96,7 @@ func init() {
 		{Name: "@map", Form: Function, Call: `@map("NAME", key...)`, Type: "long", Doc: "in scripts, the number that a map has for a key; 0: it has none", inProcess: &lowering{call: readCall}, inKernel: &lowering{call: readCall}},
 		{Name: "@has", Form: Function, Call: `@has("NAME", key...)`, inner: true, inProcess: &lowering{call: hasCall}, inKernel: &lowering{call: hasCall}},
 		{Name: "@local", Form: Function, Call: "@local(n)", inner: true, inProcess: &lowering{call: localCall}, inKernel: &lowering{call: localCall}},
+		{Name: "@signal", Form: Function, Call: "@signal(n, thread, number)", inner: true, inKernel: &lowering{call: signalCall}},
 		{Name: "@nsecs", Form: Function, Call: "@nsecs()", inner: true, inProcess: &lowering{call: nsecsCall}},
 		{Name: "this_cpu", Form: Function, Call: "this_cpu(x)", Type: "as x", Doc: "the per-CPU variable x of the hit's CPU", inKernel: &lowering{call: (*checker).thisCPU}},
 		{Name: "per_cpu", Form: Function, Call: "per_cpu(x, n)", Type: "as x", Doc: "the per-CPU variable x of CPU n", inKernel: &lowering{call: (*checker).perCPU}},

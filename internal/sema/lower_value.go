@@ -72,6 +72,8 @@ func (vs *values) value(e expr) ir.Value {
 		return assignVariable(vs, e)
 	case *nsecsExpr:
 		return vs.nsecs()
+	case *signalExpr:
+		return sendSignal(vs, e)
 	case *dynamicSize:
 		_, n := vs.dynamicParts(e.x)
 		return n

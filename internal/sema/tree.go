@@ -195,6 +195,12 @@ type (
 		n int
 	}
 	nsecsExpr struct{ typed }
+	// signalExpr is @signal(n, thread, ...): sends a signal to the process, or to the thread, that executes the site.
+	signalExpr struct {
+		typed
+		n      expr
+		thread bool
+	}
 	// voidExpr is (void)x.
 	voidExpr struct {
 		typed

@@ -20,6 +20,18 @@ func init() {
 	lower[ir.Reg] = (*gen).readReg
 	lower[ir.Env] = (*gen).env
 	lower[ir.Result] = (*gen).setResult
+	lower[ir.Signal] = (*gen).signal
+}
+
+// signal sends a signal to what executes the site. The kernel does that before the program goes on.
+func (su *surroundings) signal(in *ir.Instr) {
+	su.load(asm.R1, in.A)
+	if in.Imm == 1 {
+		su.call(asm.FnSendSignalThread)
+	} else {
+		su.call(asm.FnSendSignal)
+	}
+	su.store(in.Dst, asm.R0)
 }
 
 func (su *surroundings) ctx(in *ir.Instr) {

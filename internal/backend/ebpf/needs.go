@@ -66,7 +66,7 @@ func (an *analysis) calls(in *ir.Instr) bool {
 		return in.Imm != ir.EnvContext
 	case ir.Reg:
 		return in.Imm == ir.RegThread
-	case ir.StrEq, ir.Reserve, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm, ir.Walk, ir.StackID, ir.UserStack, ir.Count, ir.Give, ir.Take:
+	case ir.StrEq, ir.Reserve, ir.CopyN, ir.CopyStr, ir.CopyMax, ir.CopyFrames, ir.CopyComm, ir.Walk, ir.StackID, ir.UserStack, ir.Count, ir.Give, ir.Take, ir.Signal:
 		return true
 	case ir.Copy:
 		_, ok := an.contextCopy(in)

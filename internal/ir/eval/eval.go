@@ -86,6 +86,7 @@ type Outcome struct {
 	NoRoom   uint64   // keys for which a map had no room
 	Given    uint64   // the value of Give, or of an untaken one
 	Result   *uint32  // of Result; nil: there was none
+	Signals  []uint64 // of Signal
 	Faults   int      // fault edges taken
 }
 
@@ -262,6 +263,10 @@ func init() {
 		ir.Take:       (*run).take,
 		ir.StackID:    func(r *run, i *ir.Instr) flow { return r.set(i, 0) },
 		ir.UserStack:  (*run).userStack,
+		ir.Signal: func(r *run, i *ir.Instr) flow {
+			r.out.Signals = append(r.out.Signals, r.values[i.A])
+			return r.set(i, 0)
+		},
 		ir.Result: func(r *run, i *ir.Instr) flow {
 			v := uint32(r.values[i.A])
 			r.out.Result = &v

@@ -24,7 +24,7 @@ type Options struct {
 	// EnvTime as they are; it copies from the first, and of the others uses bits
 	// that do not depend on the moment, and follows none of them.
 	Kernel bool
-	// StackIDs makes ir.StackID, with Kernel.
+	// StackIDs makes ir.StackID, ir.UserStack and ir.Signal, with Kernel: what cannot be compared in a test run of the kernel.
 	StackIDs bool
 	// Walks makes ir.Walk and ir.Intern, for which an executor needs tables.
 	Walks bool

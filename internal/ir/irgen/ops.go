@@ -52,7 +52,7 @@ func (g *gen) step() {
 		if g.opt.Kernel {
 			choices = append(choices, choice{2, g.copyContext}, choice{1, g.copyFrames}, choice{1, g.copyComm})
 			if g.opt.StackIDs {
-				choices = append(choices, choice{1, g.stackID}, choice{1, g.userStack})
+				choices = append(choices, choice{1, g.stackID}, choice{1, g.userStack}, choice{1, g.signal})
 			}
 		} else {
 			choices = append(choices, choice{1, g.putReg}, choice{1, g.putOther}, choice{1, g.putX87})

@@ -165,6 +165,12 @@ func (rs *records) stackID() {
 	rs.hidden(ir.Instr{Op: ir.StackID, Aux: 8*StackFrames | int64(rs.r.Intn(2))})
 }
 
+// signal sends none.
+func (rs *records) signal() {
+	zero := rs.hidden(ir.Instr{Op: ir.Const})
+	rs.hidden(ir.Instr{Op: ir.Signal, A: zero, Imm: int64(rs.r.Intn(2))})
+}
+
 // userStack makes a number of a program's stack, with which nothing is computed.
 func (rs *records) userStack() {
 	rs.hidden(ir.Instr{Op: ir.UserStack, A: rs.int(), Aux: 8 * StackFrames})

@@ -50,6 +50,11 @@ type parameters interface {
 	Unavailable(pl *script.Place, name string) (why string)
 }
 
+// functions is a Source that knows the functions of the kernel.
+type functions interface {
+	Function(name string) bool
+}
+
 // Imported is a file of an import.
 type Imported struct{ Name, Text string }
 

@@ -39,6 +39,10 @@ func (c *specials) special(at script.Expr, w *words.Word, args []script.Expr, ca
 			c.fail(args[0], "%s", err)
 		}
 		c.consts[at] = intConst(id)
+	case "kfunc_exist":
+		if s, ok := c.opts.Source.(functions); ok && call.Lits[0].Known {
+			c.consts[at] = boolConst(s.Function(call.Lits[0].Str))
+		}
 	case "is_array", "is_integer", "is_ptr", "is_str", "is_unsigned_integer", "is_literal", "is_scalar":
 		return c.question(at, w, args, call)
 	case "getopt":

@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"math"
 	"slices"
+	"syscall"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
 	"github.com/jalon-trace/jalon/internal/lang/script"
@@ -79,6 +80,9 @@ func (m *Machine) recorded(x script.Expr, turn int) (val, *types.Type, bool) {
 		return blank(f.Type), f.Type, true
 	}
 	v := decode(b, f.Type)
+	if t.Kind == types.Void && int64(v.n) < 0 {
+		m.warn(x, unsent, syscall.Errno(-v.n))
+	}
 	if call, ok := x.(*script.Call); ok && t.Kind == types.String {
 		m.cut(call, &v, cut)
 	}

@@ -23,6 +23,7 @@ var (
 	missingRead   = &trouble{text: "the map has no such element; the value is 0", helper: true, call: "map_lookup_elem", message: "Success"}
 	missingDelete = &trouble{text: "the map has no such element to delete", helper: true, call: "map_delete_elem", code: -2, message: "No such file or directory"}
 	unread        = &trouble{text: "this could not be read (%s); the value is 0", call: "probe_read", code: -14, message: "Bad address"}
+	unsent        = &trouble{text: "the signal was not sent (%s)"}
 	notNumber     = &trouble{text: "the value is not a number (NaN): it is left out"}
 	longLoop      = &trouble{text: "the loop has more than the %d passes that the site executes; this hit ends here"}
 	notReached    = &trouble{text: "the site has not executed this pass of the loop; this hit ends here"}
@@ -132,6 +133,8 @@ func (m *Machine) Repeated() []string {
 				text = "the map is full; the update is lost"
 			case unread:
 				text = "this could not be read; the value is 0"
+			case unsent:
+				text = "the signal was not sent"
 			}
 			out = append(out, fmt.Sprintf("%s:%d:%d: %s (%d times)", w.at.File().Name, line, col, text, n))
 		}

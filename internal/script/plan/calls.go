@@ -93,12 +93,15 @@ func (w *planner) call(x *script.Call) {
 		w.vars.forgetMaps()
 		return
 	}
-	if why := refused[row.Name]; why != "" {
-		w.fail(x, why, "")
+	if row.Missing != "" && !AtSite(row.Name) {
+		w.fail(x, row.Name+"() is "+row.Missing, "")
 		return
 	}
 	switch row.Name {
 	case "sizeof", "offsetof":
+		return
+	case "signal", "signal_thread":
+		w.signal(x, row.Name)
 		return
 	case "join":
 		w.join(x)
@@ -163,15 +166,4 @@ func (w *planner) join(x *script.Call) {
 		w.read(x.Args[0], fmt.Sprintf("str(*(char **)(%s + %dUL), %d)", c, 8*i, JoinLength-1), types.StringOf(JoinLength))
 	}
 	w.turn = outer
-}
-
-// refused are functions that have no way to the site yet.
-var refused = map[string]string{
-	"signal":        "signal() cannot be sent from a probe yet",
-	"signal_thread": "signal_thread() cannot be sent from a probe yet",
-	"override":      "override() is not there yet",
-	"write_user":    "write_user() is not there yet: jalon does not change the traced program",
-	"skboutput":     "skboutput() is not there yet",
-	"unwatch":       "there are no watchpoints yet",
-	"debugf":        "debugf() is not there yet; printf() prints to the output",
 }

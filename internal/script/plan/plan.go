@@ -254,7 +254,7 @@ func siteOf(p *check.Program, opt Options, pr *check.Probe, pl *script.Place, c 
 		return s, w.errs
 	}
 	w.vars.push()
-	if len(c.maps) > 0 || inParts {
+	if len(c.maps) > 0 || inParts || signals(pr) {
 		w.at = &atSite{candidates: c, done: map[script.Node]bool{}, kept: map[string]kept{}, pred: map[string]bool{}}
 	}
 	if pl.Label != "" || pl.Provider.Name == "usdt" { // a probe with a label may be disabled while the script runs

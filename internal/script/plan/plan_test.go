@@ -225,13 +225,16 @@ func TestKernelOnly(t *testing.T) {
 		{"uprobe:a:f { print(username); } uprobe:b:f { @ = count(); }", "[true false]"},
 		{"uretprobe:a:f { @[pcomm] = count(); } uprobe:a:f { @t[tid] = nsecs; }", "[true true]"},
 		{"uprobe:a:f { print(ppid); } uprobe:a:* { @[probe] = count(); }", "[true true]"},
+		{"uprobe:a:f { signal(10); } uprobe:a:g { @ = count(); }", "[true false]"},
+		{`uprobe:a:f { if (strcontains(comm, "x")) { signal("KILL"); } }`, "whether signal() is reached is not known at the site"},
+		{`uprobe:a:f { $i = 0; while ($i < arg0) { signal_thread(5); $i++; } }`, "whether signal_thread() is reached is not known at the site"},
 		{"uprobe:a:f { print(ppid); print(kstack); }", "there is no stack of the kernel at a place in a program"},
 	} {
 		s, err := script.Parse("t", c.src)
 		if err != nil {
 			t.Fatal(err)
 		}
-		p, err := check.Check(s, check.Options{Process: true})
+		p, err := check.Check(s, check.Options{Process: true, Unsafe: true})
 		if err != nil {
 			t.Fatalf("%s: %v", c.src, err)
 		}

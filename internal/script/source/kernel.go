@@ -163,6 +163,15 @@ func (k *Kernel) first(glob string, list func(string) ([]string, error)) (string
 	return names[0], nil
 }
 
+// Function reports whether the kernel has a function.
+func (k *Kernel) Function(name string) bool {
+	if k.open(); k.types == nil || strings.ContainsAny(name, "*?[") {
+		return false
+	}
+	names, err := k.types.Functions(name)
+	return err == nil && len(names) > 0
+}
+
 func (k *Kernel) function(pl *script.Place) (*btf.Func, error) {
 	if k.types == nil {
 		return nil, k.unknown()

@@ -71,7 +71,7 @@ site, in the process or in the kernel, with conditions that the site can decide;
 jalon when it reads the event, in the order of time, so that all probes have the same maps. Places in a program that
 jalon starts or attaches to (` + "`-- PROGRAM`, `-p PID`" + `) are code in that process, or uprobes of it if a probe at the function
 reads what only the kernel knows (uid, gid, username, ppid, pcomm, cgroup, curtask); otherwise they are uprobes in all
-processes. Places of another program are uprobes that have the hits of the same process behind its exec (` + "`" + `-c 'sh -c "exec ./prog"'` + "`" + `). ` + "`profile`, `software` and `hardware`" + ` have the hits
+processes. signal() and signal_thread() are sent by the kernel when the site makes the record, so their probes are uprobes too; hits that are lost send none. Places of another program are uprobes that have the hits of the same process behind its exec (` + "`" + `-c 'sh -c "exec ./prog"'` + "`" + `). ` + "`profile`, `software` and `hardware`" + ` have the hits
 of that program and of the processes that it starts, other places of the kernel those of all processes. What cannot be read at a site is an error before the script runs: among these so far a pointer that comes
 from a map of jalon's (except if the same hit has put it there). Probes that run in jalon itself (begin, end, timers that read
 nothing of what they interrupt) read the kernel's memory while they run, by any pointer.
@@ -164,7 +164,7 @@ func table(b *strings.Builder, rows []*Word) {
 			forms[i] = "`" + strings.ReplaceAll(f, "|", `\|`) + "`"
 		}
 		engine := [...]string{"", "kernel", "process"}[w.Engines]
-		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", strings.Join(forms, "<br>"), w.Doc, where, engine, when)
+		fmt.Fprintf(b, "| %s | %s | %s | %s | %s |\n", strings.Join(forms, "<br>"), w.documented(), where, engine, when)
 	}
 }
 
@@ -181,4 +181,12 @@ func yes(b bool) string {
 		return "yes"
 	}
 	return ""
+}
+
+// documented is what the page says of a word.
+func (w *Word) documented() string {
+	if w.Missing == "" {
+		return w.Doc
+	}
+	return w.Doc + ". **" + strings.ToUpper(w.Missing[:1]) + w.Missing[1:] + "**"
 }

@@ -54,6 +54,8 @@ type Word struct {
 	Constant  bool // evaluated before the script runs
 	Engines   Engines
 	Doc       string
+	// Missing is why jalon does not have it yet, or where; "" if it has it wherever the row says.
+	Missing string
 	// Internal rows are not documented: bpftrace's library uses them.
 	Internal bool
 }
