@@ -236,4 +236,7 @@ func TestEntryOfReplaced(t *testing.T) {
 	if len(tr.events) != 20 || tr.sum.Lost != 0 {
 		t.Errorf("%d returns, %d records lost", len(tr.events), tr.sum.Lost)
 	}
+	if want := "the program has called exec of " + prog + ":"; !strings.Contains(tr.stderr, want) {
+		t.Errorf("error output %q, want %q", tr.stderr, want)
+	}
 }

@@ -32,8 +32,9 @@ func TestScriptArgs(t *testing.T) {
 			continue
 		}
 		for script, want := range map[string]string{
-			"uprobe:%s:ints { print(local) }":   "local has no value yet at the first instruction",
-			"uprobe:%s:foreign { print(args) }": "where a is at the first instruction of foreign is not known",
+			"uprobe:%s:mixed { print(uid); print(args.x) }": "the probe is in the kernel, because uid cannot be read by code in a process",
+			"uprobe:%s:ints { print(local) }":               "local has no value yet at the first instruction",
+			"uprobe:%s:foreign { print(args) }":             "where a is at the first instruction of foreign is not known",
 		} {
 			r := jalon(t, "run", "-e", strings.ReplaceAll(script, "%s", exe), "-c", exe)
 			if r.status != 1 || !strings.Contains(r.stderr, want) {

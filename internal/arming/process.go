@@ -273,12 +273,15 @@ func (a *Process) armLate(tp *Tracked) error {
 	return err
 }
 
-// Replaced drops everything that was in the old program.
-func (a *Process) Replaced() {
+// Replaced drops everything that was in the old program. by is the file of the new one, "" if it is not known.
+func (a *Process) Replaced(by string) {
 	a.Engine.Drop()
 	a.Uprobes.Remove()
 	if len(a.Tracepoints) > 0 {
-		a.Warn("the program has called exec: the tracepoints were in the old one; tracing of it ends")
+		if by != "" {
+			by = " of " + by
+		}
+		a.Warn("the program has called exec" + by + ": the tracepoints were in the old one; tracing of it ends")
 	}
 }
 

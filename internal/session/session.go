@@ -361,7 +361,7 @@ func (s *Session) carryOut(x effect, tid int) {
 		}
 		s.dispatch(ev{kind: evDetached}, 0)
 	case effForget:
-		s.mine.Replaced()
+		s.mine.Replaced(fileOf(s.mine.Process.Pid()))
 	case effRelease:
 		_ = s.subject.p.Detach()
 	case effDrain:

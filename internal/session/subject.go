@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/jalon-trace/jalon/internal/arming"
+	"github.com/jalon-trace/jalon/internal/procdir"
 	"github.com/jalon-trace/jalon/internal/process"
 )
 
@@ -111,4 +112,10 @@ func (x *subject) close() {
 	if x.watched != nil {
 		x.watched.Close()
 	}
+}
+
+// fileOf is the file of the program that a process executes, "" if the process has ended.
+func fileOf(pid int) string {
+	exe, _ := procdir.Exe(pid)
+	return exe
 }

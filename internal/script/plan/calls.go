@@ -101,7 +101,7 @@ func (w *planner) call(x *script.Call) {
 	case "sizeof", "offsetof":
 		return
 	case "signal", "signal_thread":
-		w.signal(x, row.Name)
+		sendSignal(w, x, row.Name)
 		return
 	case "join":
 		w.join(x)

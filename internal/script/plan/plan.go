@@ -43,7 +43,8 @@ type Options struct {
 	Foreign func(file string) bool
 	// refused are the probes that code in the process cannot be: they are noted here. inKernel are those whose places in the program are the
 	// kernel's for that.
-	refused, inKernel map[*check.Probe]bool
+	refused  map[*check.Probe]string // and why
+	inKernel map[*check.Probe]bool
 }
 
 // Site is a probe at one of its places.
@@ -63,6 +64,8 @@ type Site struct {
 	NoRecord bool
 	// Kernel: it is a place of a program that the process has only behind an exec, or of a probe that reads what only the kernel knows.
 	Kernel bool
+	// Because is why code in the process cannot be the probe, where its place is the kernel's for that.
+	Because string
 	// Child: it depends on Options.Child.
 	Child bool
 }
@@ -180,9 +183,11 @@ func planned(p *check.Program, opt Options, c *candidates, inParts map[*check.Pr
 				kernel := process && (opt.inKernel[pr] || opt.Foreign != nil && opt.Foreign(target))
 				opt.Process = opt.Process && !kernel
 				s, errs := siteOf(p, opt, pr, &at, c, inParts[pr])
-				s.Kernel = kernel
+				if s.Kernel = kernel; kernel {
+					s.Because = opt.refused[pr]
+				}
 				if len(errs) > 0 && process && !kernel {
-					opt.refused[pr] = true
+					opt.refused[pr] = errs[0].Msg
 				}
 				if len(errs) > 0 && loops(pr.Body) {
 					failed[pr] = true

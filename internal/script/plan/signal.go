@@ -9,11 +9,11 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/words"
 )
 
-// signal makes an item of signal(n) and signal_thread(n): the site sends the signal when it makes the record, which has the kernel's result.
+// sendSignal makes an item of signal(n) and signal_thread(n): the site sends the signal when it makes the record, which has the kernel's result.
 // So the site has to know whether the call is reached.
-func (w *planner) signal(x *script.Call, name string) {
+func sendSignal(w *planner, x *script.Call, name string) {
 	const hint = "a condition on numbers that the site reads is known there"
-	c, ok := w.signalNumber(x.Args[0])
+	c, ok := signalNumber(w, x.Args[0])
 	if !ok {
 		w.unknowable(x.Args[0])
 		return
@@ -42,7 +42,7 @@ func (w *planner) signal(x *script.Call, name string) {
 	w.read(x, c, types.Int64)
 }
 
-func (w *planner) signalNumber(x script.Expr) (string, bool) {
+func signalNumber(w *planner, x script.Expr) (string, bool) {
 	if k := w.p.Consts[x]; k != nil && k.Kind == types.String {
 		return fmt.Sprintf("%dU", words.SignalNumber(k.Str)), true
 	}

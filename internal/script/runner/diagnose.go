@@ -45,6 +45,17 @@ func (s *running) asWritten(err error) error {
 				d.Source, d.Text, d.Span = at.Source, at.Text, at.Span
 			}
 		}
+		s.because(d)
 	}
 	return err
+}
+
+// because adds to the diagnostic of a probe that is in the kernel why it is not in the process: the reason may be all that is wrong.
+func (s *running) because(d *lang.Diagnostic) {
+	for _, site := range s.list {
+		whole := site.Probe.Probe.Span()
+		if site.Because != "" && d.Hint == "" && d.Source == site.Probe.Probe.File().Name && whole.Lo <= d.Span.Lo && d.Span.Hi <= whole.Hi {
+			d.Hint = "the probe is in the kernel, because " + site.Because + "; a probe of its own can have that"
+		}
+	}
 }
