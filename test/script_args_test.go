@@ -18,6 +18,7 @@ func TestScriptArgs(t *testing.T) {
 			{"uprobe:%s:mixed { print((args.a, c, x, y, b)) }", "(21, 22, 1.5, 2.5, { .a = 10, .b = 20, .c = 30 })\n"},
 			{"uprobe:%s:mixed { print(args) }", "{ .x = 1.5, .a = 21, .y = 2.5, .b = { .a = 10, .b = 20, .c = 30 }, .c = 22 }\n"},
 			{"uprobe:%s:mixed* { print(args.x) }", "1.5\n3\n"},
+			{"uretprobe:%s:mixed* { print(retval / 2) }", "28.5\n1.5\n"},
 			{"uprobe:%s:objects { print(after) }", "6\n"},
 		} {
 			script := strings.ReplaceAll(c.script, "%s", exe)

@@ -10,6 +10,8 @@ import (
 // function of which there are several, a line.
 type several interface {
 	Each(pl *script.Place, name string, arg bool, f func(where string, t *ctype.Type))
+	// EachResult is that for what the functions return.
+	EachResult(pl *script.Place, f func(where string, t *ctype.Type))
 }
 
 // typed is a type, and where a value has it.

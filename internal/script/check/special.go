@@ -1,6 +1,7 @@
 package check
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/jalon-trace/jalon/internal/ctype"
@@ -144,23 +145,36 @@ func (c *specials) args(at script.Expr) *types.Type {
 	return types.FromC(t).In(space).WithCtx(true)
 }
 
-// retval has the type of the function at fexit.
+// retval has the type of the function at fexit, and at uretprobe if that is a floating-point number: the register that bpftrace reads has
+// no part of it.
 func (c *specials) retval(at script.Expr) *types.Type {
 	pl := c.place()
 	if pl == nil {
 		return types.Uint64
 	}
 	space := words.SpaceOf(pl.Provider)
-	if pl.Provider.Name == "fexit" && c.opts.Source != nil {
-		if t := c.opts.Source.Retval(pl); t != nil {
-			none := func(*script.Place) []typed { return nil }
-			if rt := c.everywhere(at, "retval", c.typesAt(c.opts.Source.Retval, none)); rt.Kind != types.None {
-				return rt.In(space)
-			}
+	if list := c.results(pl); len(list) > 0 && (pl.Provider.Name == "fexit" || slices.ContainsFunc(list, typed.floating)) {
+		if rt := c.everywhere(at, "retval", list); rt.Kind != types.None {
+			return rt.In(space)
 		}
 	}
 	return types.Uint64.In(space)
 }
+
+// results are the types of what the functions of the probe return, if the place is one where they count.
+func (c *checker) results(pl *script.Place) []typed {
+	if name := pl.Provider.Name; c.opts.Source == nil || name != "fexit" && name != "uretprobe" {
+		return nil
+	}
+	return c.typesAt(c.opts.Source.Retval, func(pl *script.Place) (list []typed) {
+		if s, ok := c.opts.Source.(several); ok {
+			s.EachResult(pl, func(where string, t *ctype.Type) { list = append(list, typed{where, t}) })
+		}
+		return list
+	})
+}
+
+func (t typed) floating() bool { return types.FromC(t.Type).Kind == types.Float }
 
 // context is ctx: a pointer to the struct of the kind of probe.
 func (c *specials) context(t *types.Type) *types.Type {

@@ -107,7 +107,11 @@ func (w *planner) collect(x script.Expr) {
 			return
 		}
 	case t.Kind == types.Float:
-		if p, ok := w.placeOf(x); ok && p.name != "" {
+		p, ok := w.placeOf(x)
+		if wordOf(x) == "retval" {
+			p, ok = place{name: "$retval"}, true
+		}
+		if ok && p.name != "" {
 			c := p.name
 			if w.p.Mixed[x] {
 				c = "(double)(" + c + ")"

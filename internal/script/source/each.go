@@ -55,6 +55,19 @@ func (m *Machine) typesOf(pl *script.Place, name string, arg bool) (list []typed
 	return list
 }
 
+// EachResult calls f with the types of what the functions of a place return.
+func (m *Machine) EachResult(pl *script.Place, f func(where string, t *ctype.Type)) {
+	p := m.program(pl.Target)
+	if p == nil || pl.HasAddr || pl.Provider.Name != "uretprobe" {
+		return
+	}
+	for _, fn := range named(p, pl) {
+		if t := resultAt(p, fn.Lo); t != nil {
+			f(fn.Name, t)
+		}
+	}
+}
+
 // typeIn is the type of a variable, or a member of args, nil if there is none.
 func typeIn(s debuginfo.Scope, name string, arg bool) *ctype.Type {
 	if arg {

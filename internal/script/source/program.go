@@ -194,6 +194,31 @@ func (m *Machine) Args(pl *script.Place) (*ctype.Type, error) {
 	return argsOf(s), nil
 }
 
+// Retval returns the type of what the function at a place returns, at the first function of a pattern; nil: nothing, or it is not known.
+func (m *Machine) Retval(pl *script.Place) *ctype.Type {
+	if pl.Provider.Name != "uretprobe" {
+		return m.Kernel.Retval(pl)
+	}
+	p := m.program(pl.Target)
+	if p == nil {
+		return nil
+	}
+	f := m.function(p, pl)
+	if f == nil {
+		return nil
+	}
+	return resultAt(p, f.Lo)
+}
+
+// resultAt is the type of the only result of the function at an address, nil if there is none.
+func resultAt(p *dwarf.Module, addr uint64) *ctype.Type {
+	r := p.Returned(addr)
+	if len(r.Results) != 1 {
+		return nil
+	}
+	return r.Results[0].Type
+}
+
 // argsOf is the struct of the parameters of a function.
 func argsOf(s debuginfo.Scope) *ctype.Type {
 	t := &ctype.Type{Kind: ctype.Struct, Name: "args"}

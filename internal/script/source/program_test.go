@@ -29,6 +29,8 @@ void odd2(long a, int s) { }
 void odd3(unsigned long a) { }
 void mix1(int a) { }
 void mix2(double a) { }
+float half1(int a) { return a; }
+int half2(int a) { return a; }
 int main(void) { struct file f = {1, "x"}; enum color k = GREEN; return work(&f, 'a', k); }
 `
 	if err := os.WriteFile(src, []byte(text), 0o600); err != nil {
@@ -56,6 +58,9 @@ int main(void) { struct file f = {1, "x"}; enum color k = GREEN; return work(&f,
 		{"uprobe:%s:mix? { @ = args.a }", "@: double"},
 		{"uprobe:%s:odd* { @ = args.s }", "args.s has the type int8 * at uprobe:"},
 		{"uprobe:%s:mix* { print(args) }", "args.a has the type int32 at uprobe:"},
+		{"uretprobe:%s:half1 { @ = retval }", "@: double"},
+		{"uretprobe:%s:half? { @ = retval }", "@: double"},
+		{"uretprobe:%s:half2 { @ = retval }", "@: uint64"},
 		{"uprobe:%s:nowhere { @ = args.c }", "there is no function nowhere"},
 		{"uretprobe:%s:work { @ = local }", `there is no name "local"`},
 		{"uprobe:/bin/nowhere/%.0s:work { @ = args.c }", "cannot be read"},

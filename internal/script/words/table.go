@@ -99,7 +99,7 @@ var Words = []*Word{
 	{Name: "pton", Forms: []string{"uint8[4] pton(const string address)", "uint8[16] pton(const string address)"}, Min: 1, Max: 1, Args: one(StrLit), Result: ptonType, Constant: true, Doc: "an address of IPv4 or IPv6 from text"},
 	{Name: "rand", Forms: []string{"uint32 rand"}, Bare: true, Result: uint32T, Doc: "a random number"},
 	{Name: "reg", Forms: []string{"uint64 reg(const string name)"}, Min: 1, Max: 1, Args: one(StrLit), Result: regType, Providers: registerProbes, Doc: "a register of the processor"},
-	{Name: "retval", Forms: []string{"uint64 retval", "T retval"}, Bare: true, Result: func(c *Call) *types.Type { return types.Uint64.In(c.space()) }, Providers: []string{"kretprobe", "uretprobe", "fentry", "fexit"}, Doc: "what the function returns; at fexit with its type"},
+	{Name: "retval", Forms: []string{"uint64 retval", "T retval"}, Bare: true, Result: func(c *Call) *types.Type { return types.Uint64.In(c.space()) }, Providers: []string{"kretprobe", "uretprobe", "fentry", "fexit"}, Doc: "what the function returns; at fexit with its type, at uretprobe too if it is a float or double"},
 	{Name: "signal", Forms: []string{"void signal(const string name)", "void signal(uint32 number)"}, Min: 1, Max: 1, Result: signalType, Providers: signalProbes, Unsafe: true, Engines: KernelOnly, Doc: "sends a signal to the process"},
 	{Name: "signal_name", Forms: []string{"string signal_name(int signal)"}, Min: 1, Max: 1, Args: one(IntArg), Result: name64, Doc: "the name of a signal"},
 	{Name: "signal_thread", Forms: []string{"void signal_thread(const string name)", "void signal_thread(uint32 number)"}, Min: 1, Max: 1, Result: signalType, Providers: signalProbes, Unsafe: true, Engines: KernelOnly, Doc: "sends a signal to the thread"},
