@@ -224,7 +224,11 @@ func typesOf(list []*action) (out []ActionTypes) {
 func mapValue(c *checker, m *Map, x lang.Expr) expr {
 	e := c.value(c.decide(x))
 	if t := e.Type(); !isInt(t) && !isPointer(t) {
-		c.fail(e.Span(), fmt.Sprintf("%s takes integers and pointers, this is %s", m.Name, typeString(t)), "")
+		hint := ""
+		if isFloat(t) {
+			hint = "statements keep fractions: --do '@ = avg(x);', or jalon run"
+		}
+		c.fail(e.Span(), fmt.Sprintf("%s takes integers and pointers, this is %s", m.Name, typeString(t)), hint)
 	}
 	return e
 }

@@ -181,7 +181,7 @@ func TestActionErrors(t *testing.T) {
 		{act(t, count, Set, "1", ""), "made of the values of all hits"},
 		{act(t, count, Delete, "", ""), "made of the values of all hits"},
 		{act(t, count, Update, "", "", "1"), "the key of @ has 0 parts, this has 1"},
-		{act(t, text, Update, "x", "", "text"), "@t takes integers and pointers, this is double"},
+		{act(t, text, Update, "x", "", "text"), "statements keep fractions"},
 		{act(t, text, Update, "", "", "text"), "a value for @t is missing"},
 		{act(t, text, Update, "1", "", "i"), "is text, not int"},
 		{act(t, text, Update, "nothing", "", "text"), `no variable "nothing"`},
