@@ -104,7 +104,7 @@ func ended(list []byte, nul, at int, buf []byte) int {
 func (m *memory) program(addr uint64, buf []byte) int {
 	for i := range m.scope.schema.Fields {
 		f := &m.scope.schema.Fields[i]
-		if f.Kind != event.Fixed || f.StrSize == 0 && f.AddrOffset == 0 || f.Static != event.OK || f.Type == nil {
+		if f.Kind != event.Fixed || f.StrSize == 0 && f.AddrOffset == 0 && f.Texts == nil || f.Static != event.OK || f.Type == nil {
 			continue
 		}
 		v := m.ev.Value(i)
@@ -123,6 +123,58 @@ func (m *memory) program(addr uint64, buf []byte) int {
 		if v.Addr != 0 && addr >= v.Addr && addr-v.Addr < uint64(f.Size) && f.Gaps == nil {
 			return copy(buf, v.Data[addr-v.Addr:])
 		}
+		for k := range f.Texts {
+			if n := part(&v, f.Texts, k, addr, buf); n > 0 {
+				return n
+			}
+		}
 	}
 	return 0
+}
+
+// part reads what a part of a value leads to: the text at a pointer, the text of a string object, the elements of a container.
+func part(v *event.Value, list []event.MemberText, k int, addr uint64, buf []byte) int {
+	t := &list[k]
+	if t.Grid != nil {
+		return 0
+	}
+	in := v.Data
+	if t.Of > 0 && t.Of <= len(list) {
+		of := v.Elements(&list[t.Of-1])
+		if of.Status != event.OK {
+			return 0
+		}
+		in = of.Data
+	}
+	if t.At < 0 || t.At > int64(len(in)) {
+		return 0
+	}
+	text := v.Text(t)
+	if text.Status != event.OK {
+		return 0
+	}
+	begin, ok := beginOf(in[t.At:min(t.At+max(t.In.Size, 8), int64(len(in)))], t.Elements, addr, uint64(len(text.Data)))
+	if !ok {
+		return 0
+	}
+	nul := 0
+	if !t.Elements && !text.Truncated {
+		nul = max(int(ctype.StringWidth(t.Chars)), 1)
+	}
+	return ended(text.Data, nul, int(addr-begin), buf)
+}
+
+// lowestPointer is more than the lengths that objects have beside their pointers, as far as their content is recorded.
+const lowestPointer = 1 << 16
+
+// beginOf returns where the content of an object is, of which size bytes were recorded, if the address lies in them. A container has pointers to its begin and
+// its end, in any order; a string has one, and may have characters beside it.
+func beginOf(object []byte, container bool, addr, size uint64) (begin uint64, ok bool) {
+	for ; len(object) >= 8; object = object[8:] {
+		w := binary.LittleEndian.Uint64(object)
+		if w >= lowestPointer && (begin == 0 || w < begin) && (container || addr-w <= size) {
+			begin = w
+		}
+	}
+	return begin, begin != 0 && addr >= begin && addr-begin <= size
 }
