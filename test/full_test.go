@@ -1,6 +1,7 @@
 package test
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,6 +33,17 @@ func TestFullOutput(t *testing.T) {
 		r := run(t, append([]string{"sh", "-c", `exec "$@" > /dev/full`, "sh", jalonBin}, args...)...)
 		if r.status != 1 || !strings.Contains(r.stderr, "no space left on device") {
 			t.Errorf("%q: status %d: %s", args, r.status, r.stderr)
+		}
+	}
+	// A trace that is refused leaves the last one's output as it is; one without events empties it.
+	kept := filepath.Join(t.TempDir(), "kept")
+	for _, x := range []struct{ place, want string }{{"handle if (nosuch > 1)", "events\n"}, {"handle if (i < 0)", ""}} {
+		if err := os.WriteFile(kept, []byte("events\n"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		jalon(t, "trace", x.place, "-o", kept, "--", prog, "5")
+		if b, err := os.ReadFile(kept); err != nil || string(b) != x.want {
+			t.Errorf("%s: %q %v, want %q", x.place, b, err, x.want)
 		}
 	}
 }

@@ -132,14 +132,15 @@ func (c *traceCmd) Run() error {
 		defer ctl.close()
 	}
 	t, err := jalon.Start(end.ctx, c.target(), opt)
+	started := err == nil
 	c.progress.wipe()
-	if err == nil {
+	if started {
 		boundMemory()
 		err = c.follow(t, end, ctl, out)
 	} else {
 		err = explained(err, c.Places)
 	}
-	if cerr := closeOut(); err == nil {
+	if cerr := closeOut(started); err == nil {
 		err = cerr
 	}
 	return err

@@ -15,24 +15,29 @@ import (
 
 // Where a trace writes, and how it ends.
 
-// open returns the writer for the events.
-func (c *traceCmd) open() (io.Writer, func() error, error) {
+// open returns the writer for the events, and what closes it. A trace that does not start leaves an existing file as it is.
+func (c *traceCmd) open() (io.Writer, func(started bool) error, error) {
 	if c.Output == "" || c.Output == "-" {
 		w := bounded.Reopen(os.Stdout)
 		if len(c.program) > 0 { // which may write to the same pipe
-			return bounded.WholeLines(w), func() error { return nil }, nil
+			return bounded.WholeLines(w), func(bool) error { return nil }, nil
 		}
-		return w, func() error { return nil }, nil
+		return w, func(bool) error { return nil }, nil
 	}
-	f, err := openfile.Create(c.Output)
+	h, err := openfile.Hold(c.Output)
 	if err != nil {
 		return nil, nil, err
 	}
-	if w := bounded.Reopen(f); w != f {
-		_ = f.Close()
-		f = w
+	if w := bounded.Reopen(h.File()); w != h.File() {
+		_ = h.Leave()
+		return w, func(bool) error { return w.Close() }, nil
 	}
-	return f, f.Close, nil
+	return h, func(started bool) error {
+		if started {
+			return h.Close()
+		}
+		return h.Leave()
+	}, nil
 }
 
 func (c *traceCmd) output(w io.Writer) (jalon.Output, error) {

@@ -30,11 +30,15 @@ const maxLinks = 16
 // Descriptors of this process (/dev/stdout, /dev/fd/N, /proc/self/fd/N) are opened as
 // they are.
 func Create(path string) (*os.File, error) {
-	f, err := create(path, maxLinks)
+	h, err := Hold(path)
 	if err != nil {
+		return nil, err
+	}
+	if err := h.empty(); err != nil {
+		_ = h.f.Close()
 		return nil, &fs.PathError{Op: "create", Path: path, Err: err}
 	}
-	return f, nil
+	return h.f, nil
 }
 
 func create(path string, links int) (*os.File, error) {
@@ -97,14 +101,7 @@ func replace(dir, h int, path string, links int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), path)
-	if st.Mode&unix.S_IFMT == unix.S_IFREG {
-		if err := f.Truncate(0); err != nil {
-			_ = f.Close()
-			return nil, err
-		}
-	}
-	return f, nil
+	return os.NewFile(uintptr(fd), path), nil
 }
 
 func readlink(h int) (string, error) {
