@@ -93,7 +93,7 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 		sites, err := m.GlobSites(p.Func, entry, check)
 		if err == nil && len(sites) == 0 {
 			if err = unnamed; strings.ContainsAny(p.Func, "*?") || err == nil {
-				err = &debuginfo.NotFoundError{What: "function", Name: p.Func, Hint: "the pattern matches nothing"}
+				err = noMatch(m, p.Func)
 			}
 		}
 		return sites, err
@@ -103,6 +103,16 @@ func (p *Place) found(m Module, find func(string) ([]dwarf.Site, error), entry b
 		return nil, p.orInlined(m, err)
 	}
 	return sites, nil
+}
+
+// noMatch is the error for a pattern that no function matches. Whether the file has names at all is looked up when the error is shown.
+func noMatch(m Module, pattern string) error {
+	return &debuginfo.NotFoundError{What: "function", Name: pattern, Explain: func(e *debuginfo.NotFoundError) {
+		e.Hint = "the pattern matches nothing"
+		if !slices.ContainsFunc(m.Functions("*"), func(f *dwarf.Function) bool { return f.Name != "" }) {
+			e.Hint = "the file has no names of functions (it is stripped); addresses are places too, as *0x401136"
+		}
+	}}
 }
 
 // NamesOne reports whether a pattern is the name of one function: main.F[int] in Go, whose brackets are those of a pattern too.
