@@ -32,11 +32,11 @@ demo: $(BIN)
 	@examples/demo/run.sh $(BIN)
 
 # Packages of Debian are fetched and unpacked while `go vet` compiles. The packages that take longest come first, so that no
-# processor waits for one of them at the end, and one more runs than there are processors, since some wait for the lock of the
-# kernel's tests or for a guest. `go vet` has done what `go test` would vet again.
+# processor waits for one of them at the end. (With more of them than processors at a time the longest is the last, alone.) `go vet`
+# has done what `go test` would vet again.
 test:
 	@scripts/deps.sh test & deps=$$!; echo $(GO) vet ./...; $(GO) vet ./...; vet=$$?; wait $$deps && exit $$vet
-	@GO=$(GO) scripts/test.sh -vet=off -count=1 -p $$(($$(nproc) + 1)) -timeout 60m ./test/... ./...
+	@GO=$(GO) scripts/test.sh -vet=off -count=1 -timeout 60m ./test/... ./...
 
 bench: $(BIN)
 	@scripts/deps.sh bench
