@@ -23,6 +23,7 @@ type buffers struct {
 	coarse *event.CoarseClock
 	// libcRseq is where libc has the threads' struct rseq, from their thread pointers; 0: nowhere, or not known.
 	libcRseq   int64
+	listed     bool // the threads that may use it are in mem
 	prefault   *prefault
 	tables     tableSet
 	common     map[string]*commonTable // by the names of maps
@@ -65,23 +66,30 @@ func (b *buffers) size(opt *Options, sites int) error {
 	return err
 }
 
-// mapIn maps the memory into the process, and in jalon. The file is to be closed.
-func (b *buffers) mapIn(st *process.Stopped) (mem *ring.Shared, f *os.File, err error) {
+// mapIn maps the memory into the process. The file is to be closed.
+func (b *buffers) mapIn(st *process.Stopped) (f *os.File, err error) {
 	offset := b.libcRseq
 	b.g.Restartable = offset == int64(int32(offset)) && offset+rseqSize == int64(int32(offset+rseqSize)) && offset != 0 && st.HasSequences(offset)
-	if b.base, f, err = st.MapShared("jalon", b.g); err != nil {
-		return nil, nil, err
-	}
-	if mem, err = ring.Map(int(f.Fd()), b.g); err != nil {
-		_ = f.Close()
-		return nil, nil, errors.Join(err, st.Free(b.base, b.g.MemSize()))
-	}
-	b.cpu = processor{rdpid: host.X86().RDPID, prefetchw: host.X86().PrefetchW, fsgsbase: host.X86().FSGSBASE, avx: host.X86().AVX, xgetbv1: host.X86().XGETBV1}
+	b.base, f, err = st.MapShared("jalon", b.g)
+	return f, err
+}
+
+// mapHere maps the memory in jalon, while the process runs: nothing in it uses the memory yet.
+func (b *buffers) mapHere(f *os.File) (*ring.Shared, error) {
+	x := host.X86()
+	b.cpu = processor{rdpid: x.RDPID, prefetchw: x.PrefetchW, fsgsbase: x.FSGSBASE, avx: x.AVX, xgetbv1: x.XGETBV1}
 	if b.g.Restartable {
-		b.cpu.rseq = int32(offset)
-		st.ListSequences(offset, mem)
+		b.cpu.rseq = int32(b.libcRseq)
 	}
-	return mem, f, nil
+	return ring.Map(int(f.Fd()), b.g)
+}
+
+// listThreads begins to keep the table of threads that may use restartable sequences. It is called before the first jump to code is written.
+func (b *buffers) listThreads(st *process.Stopped) {
+	if b.g.Restartable && !b.listed {
+		b.listed = true
+		st.ListSequences(b.libcRseq, b.mem)
+	}
 }
 
 // use begins to use the memory, on the tracer's goroutine: hits that the tracer itself collects use the variables

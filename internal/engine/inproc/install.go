@@ -9,7 +9,6 @@ import (
 	"github.com/jalon-trace/jalon/internal/engine"
 	"github.com/jalon-trace/jalon/internal/patch"
 	"github.com/jalon-trace/jalon/internal/process"
-	"github.com/jalon-trace/jalon/internal/ring"
 )
 
 // installer installs sites in the process, and removes them.
@@ -156,13 +155,16 @@ func (in *installer) newBuffers() error {
 	if err := b.size(in.opt, len(in.sites.list)); err != nil {
 		return err
 	}
-	var mem *ring.Shared
 	var f *os.File
-	err := in.stopped(func(st *process.Stopped) (err error) { mem, f, err = b.mapIn(st); return err })
+	err := in.stopped(func(st *process.Stopped) (err error) { f, err = b.mapIn(st); return err })
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	mem, err := b.mapHere(f)
+	if err != nil {
+		return errors.Join(err, in.borrowing(func(c callable) error { return c.Free(b.base, b.g.MemSize()) }))
+	}
 	if err := in.p.Access(func(m *process.Memory) error { return b.use(m, mem, f, in.opt) }); err != nil {
 		return err
 	}
@@ -257,6 +259,7 @@ func (in *installer) unchanged(st *process.Stopped, plans []*placed) []*placed {
 func (in *installer) jump(st *process.Stopped, plans []*placed, inner []innerPC) (kept []*placed, blocked map[*placed]bool, err error) {
 	plans = in.sites.apartFromLive(st, plans)
 	st.Learned()
+	in.buffers.listThreads(st)
 	if err := in.handlers.install(st, in.patches.list(), plans); err != nil {
 		return nil, nil, err
 	}
