@@ -52,7 +52,7 @@ func TestGuesses(t *testing.T) {
 		{[]string{"help", "list"}, 0, "Usage: jalon list"},
 		{[]string{"list", "--", prog, "wor*"}, 0, "threads.c:"},
 		{[]string{"list", stripped}, 1, "'*0xADDRESS' -- " + stripped},
-		{[]string{"trace", "nosuch*", "--", stripped}, 1, "the file has no names of functions (it is stripped)"},
+		{[]string{"trace", "nosuch*", "--", stripped}, 2, "the file has no names of functions (it is stripped)"},
 		{[]string{"trace", "work if id == 3", "--", prog}, 2, `did you mean "job->id"?`},
 		{[]string{"trace", "work if x == 3", "--", prog}, 2, "variables here: job"},
 		{[]string{"trace", "work", "-c", "$ret", "-n", "1", "--", prog}, 0, "'work%return'"},
