@@ -254,6 +254,7 @@ func (c *Compiling) finish(p *ir.Program, label string) (*ir.Program, error) {
 				named := *done
 				named.Name = p.Name
 				done = &named
+				c.known[key] = done // the tracepoint's other sites share it: code is made from templates for equal programs only
 			}
 			return done, nil
 		}
