@@ -38,12 +38,11 @@ type recordCmd struct {
 
 // Run records.
 func (c *recordCmd) Run() error {
-	t := &traceCmd{tracingFlags: c.tracingFlags, program: c.program}
 	flight := c.Flight != "" || c.OnFull == "overwrite"
 	if err := c.checkFlags(flight); err != nil {
 		return err
 	}
-	t.tracingFlags = c.tracingFlags
+	t := &traceCmd{tracingFlags: c.tracingFlags, program: c.program}
 	tps, triggers, err := c.places(t)
 	if err != nil {
 		return err

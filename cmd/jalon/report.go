@@ -171,13 +171,16 @@ func (c *reportCmd) repair() error {
 
 func (c *reportCmd) check() error {
 	kinds := 0
+	if c.Repair {
+		kinds++
+	}
 	for _, v := range views {
 		if v.asked(c) {
 			kinds++
 		}
 	}
 	switch {
-	case kinds > 1 || kinds > 0 && c.Repair:
+	case kinds > 1:
 		return usageError("one of --repair, " + viewNames() + " can be printed at once")
 	case c.Latency && len(c.Places) != 2:
 		return usageError("--latency needs two places: jalon report DIR --latency A B")
@@ -185,7 +188,7 @@ func (c *reportCmd) check() error {
 		return usageError(fmt.Sprintf("unexpected argument %s", c.Places[0]))
 	case c.Format == "folded" && !c.Flame:
 		return usageError("-f folded is for --flame")
-	case c.Format == "csv" && (kinds > 0 || c.Repair):
+	case c.Format == "csv" && kinds > 0:
 		return usageError("-f csv is for events")
 	case c.Format == "json" && c.Timeline:
 		return usageError("--timeline is text; jalon export --to perfetto is for viewers")
@@ -195,7 +198,7 @@ func (c *reportCmd) check() error {
 		return notPositive("--top", c.Top)
 	case c.Critical < 0:
 		return notPositive("--critical-path", c.Critical)
-	case c.Fields != "" && (kinds > 0 || c.Repair):
+	case c.Fields != "" && kinds > 0:
 		return usageError("--fields is for events")
 	}
 	return nil

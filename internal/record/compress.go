@@ -53,7 +53,7 @@ func (c *compressor) drop(name string) {
 	c.did.Broadcast()
 }
 
-// wait waits until enough, which gets the size of the largest chunk that is still to be compressed, is true, or there is none.
+// wait returns when no chunk is to be compressed any more, or when enough returns true for the size of the largest one that is.
 func (c *compressor) wait(enough func(largest int64) bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

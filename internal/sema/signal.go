@@ -7,7 +7,7 @@ import (
 )
 
 // signalCall is @signal(n, thread, number): sends signal n to the process, or if thread is 1 to the thread, that executes the site. Its value
-// is 0, or the kernel's error code. The number tells equal signals of a site apart, which would be one item.
+// is 0, or the kernel's error code. The number makes equal signals of a site different items.
 func signalCall(c *checker, x *lang.Call) expr {
 	if len(x.Args) == 3 {
 		if thread, ok := x.Args[1].(*lang.IntLit); ok {

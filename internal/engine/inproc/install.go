@@ -32,11 +32,12 @@ type installer struct {
 //
 //  1. Plan every patch from the program's own bytes (the process runs).
 //  2. Map memory for code, and read the actions of signals, by calls in one thread. (What calls need in the
-//     process is then there, too.) At first, stop; map shared memory; continue.
+//     process is then there, too.) At first, stop; map shared memory; continue; map it
+//     in jalon: no code uses it yet.
 //  3. Generate the trampolines for their final addresses, and write them (the process runs). Nothing jumps to
 //     them. The tracer gets their tables. Guard the pages and write the handler of memory faults, by calls in one
 //     thread: nothing leads to it yet.
-//  4. Stop; compare the code with that of step 1; write the jumps; move threads that are stopped
+//  4. Stop; compare the code with that of step 1; at first, list the threads that may use restartable sequences; write the jumps; move threads that are stopped
 //     between the instructions that a jump replaces; continue.
 //
 // A thread that reaches a jump finds a complete trampoline, and the tracer has the tables of the code

@@ -31,12 +31,19 @@ func (c *checker) typesAt(of func(*script.Place) *ctype.Type, each func(*script.
 	return list
 }
 
-// each are the types of a variable, or of a member of args, at the addresses of a place.
-func (c *checker) each(pl *script.Place, name string, arg bool) (list []typed) {
+// each are the types that ask gets from the source, if it has those of several addresses.
+func (c *checker) each(ask func(s several, f func(where string, t *ctype.Type))) (list []typed) {
 	if s, ok := c.opts.Source.(several); ok {
-		s.Each(pl, name, arg, func(where string, t *ctype.Type) { list = append(list, typed{where, t}) })
+		ask(s, func(where string, t *ctype.Type) { list = append(list, typed{where, t}) })
 	}
 	return list
+}
+
+// eachNamed are the types of a variable, or of a member of args, at the addresses of a place.
+func (c *checker) eachNamed(name string, arg bool) func(*script.Place) []typed {
+	return func(pl *script.Place) []typed {
+		return c.each(func(s several, f func(string, *ctype.Type)) { s.Each(pl, name, arg, f) })
+	}
 }
 
 // everywhere is the type of a value that has the types of the list, the first at the first place of the probe. Integers that differ have a
@@ -107,7 +114,7 @@ func (c *checker) argumentTypes(name string) []typed {
 		}
 		f, _, _ := args.CMember(name)
 		return f.Type
-	}, func(pl *script.Place) []typed { return c.each(pl, name, true) })
+	}, c.eachNamed(name, true))
 }
 
 // wholeArgs reports arguments that are not the same at all places of the probe, where all of them are read as one struct.
@@ -125,12 +132,7 @@ func (c *checker) wholeArgs(at script.Node, args *ctype.Type) {
 
 // variableEverywhere is everywhere for a variable of the program that is there at the first place.
 func (c *checker) variableEverywhere(x *script.Ident) *types.Type {
-	list := c.typesAt(func(pl *script.Place) *ctype.Type { return c.opts.Source.Variable(pl, x.Name) }, func(pl *script.Place) []typed {
-		if pl.Provider.Name == "uretprobe" {
-			return nil
-		}
-		return c.each(pl, x.Name, false)
-	})
+	list := c.typesAt(func(pl *script.Place) *ctype.Type { return c.opts.Source.Variable(pl, x.Name) }, c.eachNamed(x.Name, false))
 	return c.everywhere(x, x.Name, list)
 }
 

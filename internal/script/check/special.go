@@ -166,11 +166,8 @@ func (c *checker) results(pl *script.Place) []typed {
 	if name := pl.Provider.Name; c.opts.Source == nil || name != "fexit" && name != "uretprobe" {
 		return nil
 	}
-	return c.typesAt(c.opts.Source.Retval, func(pl *script.Place) (list []typed) {
-		if s, ok := c.opts.Source.(several); ok {
-			s.EachResult(pl, func(where string, t *ctype.Type) { list = append(list, typed{where, t}) })
-		}
-		return list
+	return c.typesAt(c.opts.Source.Retval, func(pl *script.Place) []typed {
+		return c.each(func(s several, f func(string, *ctype.Type)) { s.EachResult(pl, f) })
 	})
 }
 

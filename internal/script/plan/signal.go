@@ -9,6 +9,9 @@ import (
 	"github.com/jalon-trace/jalon/internal/script/words"
 )
 
+// sent are the words that send a signal, and whether it is for the thread (1) or the process (0).
+var sent = map[string]int{"signal": 0, "signal_thread": 1}
+
 // sendSignal makes an item of signal(n) and signal_thread(n): the site sends the signal when it makes the record, which has the kernel's result.
 // So the site has to know whether the call is reached.
 func sendSignal(w *planner, x *script.Call, name string) {
@@ -31,11 +34,7 @@ func sendSignal(w *planner, x *script.Call, name string) {
 		w.fail(x, "whether "+name+"() is reached is not known at the site", hint)
 		return
 	}
-	thread := 0
-	if name == "signal_thread" {
-		thread = 1
-	}
-	c = fmt.Sprintf("@signal(%s, %d, %d)", c, thread, len(w.s.Collect))
+	c = fmt.Sprintf("@signal(%s, %d, %d)", c, sent[name], len(w.s.Collect))
 	if cond != "" {
 		c = "((" + cond + ") ? " + c + " : 0L)"
 	}
@@ -52,7 +51,8 @@ func signalNumber(w *planner, x script.Expr) (string, bool) {
 
 // AtSite reports whether sites execute a word or function for jalon.
 func AtSite(name string) bool {
-	return wordsAtSite[name] != nil || items[name] != nil || name == "signal" || name == "signal_thread" || name == "join"
+	_, signal := sent[name]
+	return wordsAtSite[name] != nil || items[name] != nil || signal || name == "join"
 }
 
 // signals reports whether a probe sends signals.
@@ -60,8 +60,8 @@ func signals(pr *check.Probe) bool {
 	found := false
 	script.Walk(pr.Body, func(n script.Node) bool {
 		if call, ok := n.(*script.Call); ok {
-			name := wordOf(call)
-			found = found || name == "signal" || name == "signal_thread"
+			_, is := sent[wordOf(call)]
+			found = found || is
 		}
 		return !found
 	})

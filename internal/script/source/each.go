@@ -9,11 +9,12 @@ import (
 	"github.com/jalon-trace/jalon/internal/lang/script"
 )
 
-// eachKey is a variable, or a member of args, at the addresses of a place.
+// eachKey is a variable, a member of args, or the result of the functions, at the addresses of a place.
 type eachKey struct {
-	pl   *script.Place
-	name string
-	arg  bool
+	pl     *script.Place
+	name   string
+	arg    bool
+	result bool
 }
 
 // typed is a type, and where it is.
@@ -24,10 +25,19 @@ type typed struct {
 
 // Each calls f with the types that a variable, or a member of args, has at the addresses of a place, with each once.
 func (m *Machine) Each(pl *script.Place, name string, arg bool, f func(where string, t *ctype.Type)) {
-	key := eachKey{pl, name, arg}
+	m.eachOf(eachKey{pl: pl, name: name, arg: arg}, f)
+}
+
+// EachResult is Each for what the functions of a place return.
+func (m *Machine) EachResult(pl *script.Place, f func(where string, t *ctype.Type)) {
+	m.eachOf(eachKey{pl: pl, result: true}, f)
+}
+
+// eachOf looks the types up once: each pass over the script needs them.
+func (m *Machine) eachOf(key eachKey, f func(where string, t *ctype.Type)) {
 	list, ok := m.each[key]
 	if !ok {
-		list = m.typesOf(pl, name, arg)
+		list = m.typesOf(key)
 		m.each[key] = list
 	}
 	for _, e := range list {
@@ -35,7 +45,8 @@ func (m *Machine) Each(pl *script.Place, name string, arg bool, f func(where str
 	}
 }
 
-func (m *Machine) typesOf(pl *script.Place, name string, arg bool) (list []typed) {
+func (m *Machine) typesOf(key eachKey) (list []typed) {
+	pl := key.pl
 	seen := map[*ctype.Type]bool{}
 	note := func(where string, t *ctype.Type) {
 		if t != nil && !seen[t.Strip()] {
@@ -44,31 +55,31 @@ func (m *Machine) typesOf(pl *script.Place, name string, arg bool) (list []typed
 		}
 	}
 	switch {
+	case key.result:
+		m.eachResult(pl, note)
 	case pl.Provider.Name == "uprobe":
-		m.eachScope(pl, func(where string, s debuginfo.Scope) { note(where, typeIn(s, name, arg)) })
-	case arg && pl.Provider.Name == "tracepoint" && pl.Wildcard():
+		m.eachScope(pl, func(where string, s debuginfo.Scope) { note(where, typeIn(s, key.name, key.arg)) })
+	case key.arg && pl.Provider.Name == "tracepoint" && pl.Wildcard():
 		m.eachRecord(pl, func(where string, t *ctype.Type) {
-			f, _, _ := t.CMember(name)
+			f, _, _ := t.CMember(key.name)
 			note(where, f.Type)
 		})
 	}
 	return list
 }
 
-// EachResult calls f with the types of what the functions of a place return.
-func (m *Machine) EachResult(pl *script.Place, f func(where string, t *ctype.Type)) {
+// eachResult calls f with the type of what each function of a place returns, nil where it returns nothing.
+func (m *Machine) eachResult(pl *script.Place, f func(where string, t *ctype.Type)) {
 	p := m.program(pl.Target)
 	if p == nil || pl.HasAddr || pl.Provider.Name != "uretprobe" {
 		return
 	}
 	for _, fn := range named(p, pl) {
-		if t := resultAt(p, fn.Lo); t != nil {
-			f(fn.Name, t)
-		}
+		f(fn.Name, resultAt(p, fn.Lo))
 	}
 }
 
-// typeIn is the type of a variable, or a member of args, nil if there is none.
+// typeIn returns the type of a variable or of a member of args; nil if the scope has none.
 func typeIn(s debuginfo.Scope, name string, arg bool) *ctype.Type {
 	if arg {
 		for _, v := range s.Args() {

@@ -210,7 +210,7 @@ func (m *Machine) Retval(pl *script.Place) *ctype.Type {
 	return resultAt(p, f.Lo)
 }
 
-// resultAt is the type of the only result of the function at an address, nil if there is none.
+// resultAt returns the type that the function at an address returns; nil if it returns nothing, or several results.
 func resultAt(p *dwarf.Module, addr uint64) *ctype.Type {
 	r := p.Returned(addr)
 	if len(r.Results) != 1 {
